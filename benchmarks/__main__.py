@@ -26,7 +26,12 @@ BENCHMARKS = {
     "p16": "p16_lipschitz",
     "p15": "p15_ensembles",
     "p17": "p17_startup",
+    "p18": "p18_wide",
+    "p19": "p19_wide_gpu",
+    "p20": "p20_growth",
+    "p22": "p22_reading",
     "memory": "memory",
+    "remaining": "remaining",
     "rendering": "rendering",
 }
 PUBLISHED, QUICK = Path(__file__).parent / "results", Path("build/benchmarks")

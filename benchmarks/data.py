@@ -121,3 +121,34 @@ def real_embeddings(folder=None):
                         found.append(Dataset(name=f"{path.stem}/{key}", rows=rows, n_gaussian=None))
                     break
     return found
+
+
+def wide_pair(n_samples, width, *, noise=0.05, seed=0):
+    """Return float32 runs: independent Laplace coordinates, and a rotation of them with noise."""
+    return tuple(wide_runs(n_samples, width, 2, noise=noise, seed=seed))
+
+
+def wide_runs(n_samples, width, count, *, noise=0.05, seed=0):
+    """Return independent Laplace coordinates and rotations of them with noise, on all cores."""
+    rng = np.random.default_rng(seed)
+    rotations = [
+        np.linalg.qr(rng.normal(size=(width, width)))[0].astype(np.float32)
+        for _ in range(count - 1)
+    ]
+    runs = [np.empty((n_samples, width), dtype=np.float32) for _ in range(count)]
+
+    def fill(start):
+        rows = slice(start, min(start + BLOCK, n_samples))
+        own = np.random.default_rng([seed, start])
+        shape = (rows.stop - start, width)
+        sources = own.standard_exponential(shape, dtype=np.float32)
+        sources *= 2 * own.integers(0, 2, size=shape, dtype=np.int8) - 1
+        runs[0][rows] = sources
+        for run, rotation in zip(runs[1:], rotations, strict=True):
+            run[rows] = sources @ rotation
+            run[rows] += np.float32(noise) * own.standard_normal(shape, dtype=np.float32)
+
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(fill, range(0, n_samples, BLOCK)):
+            pass
+    return runs

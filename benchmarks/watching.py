@@ -31,6 +31,12 @@ class WatchedEngine:
         self.engine = engine
         self.log = []
 
+    def __getattr__(self, name):
+        # What an engine has beside the passes, such as algebra on its device.
+        if name == "engine":
+            raise AttributeError(name)
+        return getattr(self.engine, name)
+
     @property
     def name(self):
         """Name of the engine."""

@@ -1,7 +1,7 @@
 """Write `docs/benchmarks.md`: the tables of `benchmarks/results/` and whether each aim was met.
 
-Run it after a benchmark: ``python docs/_tools/benchmarks.py``. The statements on aims are
-computed from the numbers.
+Run it after a benchmark: ``python docs/_tools/benchmarks.py``, which also writes
+`docs/how-long.md`. The statements on aims are computed from the numbers.
 """
 
 import json
@@ -30,6 +30,7 @@ the same function for all, rather than at each library's own tolerance. A dash m
 does not apply.
 
 `make bench` runs all benchmarks at small sizes in minutes; `--full` runs the sizes shown here.
+Which size takes how long on what is a table of its own: [how long it takes](how-long.md).
 """
 
 BUSY = 4.0
@@ -491,12 +492,180 @@ def starting_up(record: Record) -> list[str]:
     ]
 
 
+def comparing_wide_runs(record: Record) -> list[str]:
+    """Evaluate P18."""
+    rows = [row for row in record["rows"] if row.get("seconds") is not None]
+    plain = {row["size"]: row for row in rows if row["who"] == "upto, no ICA"}
+    said = []
+    for size, limit in (("5000×512", 20), ("5000×2048", 10)):
+        if size in plain:
+            ratio = plain[size]["over product + SVD"]
+            said.append(
+                aim(
+                    f"Without ICA, {size} takes {number(ratio)} times one product and one SVD.",
+                    met=ratio <= limit,
+                    wanted=f"at most {limit} times",
+                )
+            )
+    doubled = {row["size"]: row["over no ICA"] for row in rows if "over no ICA" in row}
+    if doubled:
+        above = [size for size, ratio in doubled.items() if ratio > 2]
+        said.append(
+            aim(
+                f"The ICA row multiplies the time by {span(list(doubled.values()))}"
+                f"{', by more than 2 at ' + ', '.join(above) if above else ''}.",
+                met=not above,
+                wanted="at most twice at every width",
+            )
+        )
+    for row in rows:
+        if row["size"] == "5000×4096" and row["work"] == "compare" and row["who"] == "upto":
+            said.append(
+                aim(
+                    f"5000×4096 with ICA takes {number(row['seconds'])} s and "
+                    f"{number(row['extra MB'] / 1000)} GB.",
+                    met=row["seconds"] <= 600 and row["extra MB"] <= 3000,
+                    wanted="minutes and 3 GB",
+                )
+            )
+        limit = {("similarity", "5000×512"): 10, ("inspect", "5000×4096"): 30}.get(
+            (row["work"], row["size"])
+        )
+        if limit is not None:
+            said.append(
+                aim(
+                    f"`{row['work']}` of {row['size']} takes {number(row['seconds'])} s.",
+                    met=row["seconds"] <= limit,
+                    wanted=f"at most {limit} s",
+                )
+            )
+        if "over needed" in row:
+            said.append(
+                aim(
+                    f"All pairs of {row['work'].split()[1]} runs of {row['size']} take "
+                    f"{number(row['over needed'])} times the products and decompositions they "
+                    "need.",
+                    met=row["over needed"] <= 1.5,
+                    wanted="at most 1.5 times",
+                )
+            )
+    return said + _failures(record["rows"])
+
+
+def _failures(rows: list[Row]) -> list[str]:
+    return [
+        f"{row['who']}, {row['work']} of {row['size']}: {row['outcome']}."
+        for row in rows
+        if row.get("outcome")
+    ]
+
+
+def comparing_on_a_gpu(record: Record) -> list[str]:
+    """Evaluate P19."""
+    rows: list[Row] = record["rows"]
+    said = [
+        aim(
+            f"{row['work'][0].upper()}{row['work'][1:]} of {row['size']} takes "
+            f"{number(row['seconds'])} s.",
+            met=row["seconds"] <= row["aim s"],
+            wanted=f"at most {number(row['aim s'])} s",
+        )
+        for row in rows
+        if row.get("aim s") is not None and row.get("seconds") is not None
+    ]
+    threads = {row["size"]: row["seconds"] for row in rows if _is_on_threads(row)}
+    ratios = [
+        threads[row["size"]] / row["seconds"]
+        for row in rows
+        if row["work"] == "compare" and row["who"] == "upto, torch" and row["size"] in threads
+    ]
+    if ratios:
+        said.append(f"The threads engine of that machine takes {span(ratios)} times as long.")
+    return said + _failures(rows)
+
+
+def _is_on_threads(row: Row) -> bool:
+    return row["who"] == "upto, threads" and row.get("seconds") is not None
+
+
+def growing(record: Record) -> list[str]:
+    """Evaluate P20."""
+    limits = {"rows": 1.05, "columns": 3.0, "runs": 2.0}
+    said = []
+    for what, limit in limits.items():
+        exponents = {
+            "with ICA" if row["ICA"] == "yes" else "without": row["exponent of time"]
+            for row in record["rows"]
+            if row["grows"] == what
+        }
+        if exponents:
+            each = " and ".join(f"{number(value)} {ica}" for ica, value in exponents.items())
+            said.append(
+                aim(
+                    f"Time grows as the number of {what} to the power {each}.",
+                    met=max(exponents.values()) <= limit,
+                    wanted=f"at most {number(limit)}",
+                )
+            )
+    memory = [row for row in record["rows"] if row["exponent of memory"] is not None]
+    if memory:
+        each = ", ".join(
+            f"{number(max(row['exponent of memory'] for row in memory if row['grows'] == what))} "
+            f"in {what}"
+            for what in dict.fromkeys(row["grows"] for row in memory)
+        )
+        said.append(f"The exponents of memory are at most {each}.")
+    return said
+
+
+def foretelling(record: Record) -> list[str]:
+    """Evaluate the time left that is shown."""
+    ratios = [
+        value
+        for row in record["rows"]
+        for name, value in row.items()
+        if name.startswith("shown / true") and value is not None
+    ]
+    return [
+        aim(
+            f"The time left that is shown is {span(ratios)} times the true one.",
+            met=min(ratios) >= 0.5 and max(ratios) <= 2,
+            wanted="a factor of two at a quarter, half and three quarters of the time",
+        )
+    ]
+
+
 def comparing_files(record: Record) -> list[str]:
     """Return the memory that a comparison of files takes."""
     row = record["rows"][0]
     return [
         f"Ours takes {number(row['extra MB'])} MB, {row['extra / data']:.1%} of the data it reads. "
         "No aim was set."
+    ]
+
+
+def reading_tables(record: Record) -> list[str]:
+    """Evaluate P22."""
+    rows = record["rows"]
+    csv = [row for row in rows if row["file"].startswith("csv")]
+    ours = [row for row in csv if row["who"] == "upto"]
+    plain = [row for row in csv if row["who"] == "Python's csv module"]
+    gains = [slow["seconds"] / fast["seconds"] for fast, slow in zip(ours, plain, strict=True)]
+    group = [row for row in rows if row not in csv]
+    memory = group[0]["memory taken / array"]
+    rates, each_core = ([row[key] for row in ours] for key in ("MB/s", "MB per CPU second"))
+    return [
+        aim(
+            f"With pyarrow, text is read at {span(rates)} MB/s ({span(each_core)} for every second "
+            f"of one core), {span(gains)} times as fast as by Python's csv module.",
+            met=min(rates) >= 100,
+            wanted="at least 100 MB/s",
+        ),
+        aim(
+            f"The row group takes {number(memory)} of its size in memory.",
+            met=memory <= 0.5,
+            wanted="not to hold it",
+        ),
     ]
 
 
@@ -654,6 +823,59 @@ SECTIONS = (
         judged=starting_up,
     ),
     Section(
+        name="p22",
+        heading="Reading tables",
+        text="Text in full precision, each time in a new process that has imported everything: all "
+        "cells in one pass by pyarrow, by NumPy where it is not installed, and by Python's csv "
+        "module, which reads what is not plain. A row group of parquet is decoded page by page "
+        "and, as soon as threads or passes ask for earlier rows, into a temporary file, which "
+        "later passes read. The floor is reading the bytes of the file; text is bound by the "
+        "conversion of decimals.",
+        judged=reading_tables,
+    ),
+    Section(
+        name="p18",
+        heading="Wide comparisons on the CPU",
+        text="`compare` of two runs of 5,000 rows, with and without its ICA row, beside *one "
+        "product and one SVD* in double precision, the least that a rotation takes, and beside "
+        "the same maps by hand: the rotation by netrep where it is installed, else by scipy, "
+        "the assignment by scipy, the affine map and FastICA by scikit-learn, fitted on 70 % of "
+        "the rows and judged on the rest. By hand there are no chance levels, p-values, intervals, "
+        "diameter, worst errors or shared directions, and no map back. FastICA is run once, and "
+        "up to 512 columns. Then other questions; all pairs of many runs beside what they need: "
+        "for each run a product and an eigendecomposition, for each pair a cross product, two "
+        "SVDs and four maps of the held-out rows.",
+        judged=comparing_wide_runs,
+        hidden=("outcome",),
+    ),
+    Section(
+        name="p19",
+        heading="The main job on a GPU",
+        text='From arrays in host memory to the result, with `engine="torch"`: `compare` with and '
+        "without ICA, and ICA alone to a gradient of 1e-4. Every work runs once to warm up, and "
+        "again on a synchronised clock; *warm runs* is how often, 0 if time only allowed the "
+        "first. The floor is moving the rows to the GPU at the measured bandwidth, and the "
+        "products of the passes at the measured rate in float32 or reading rows on the GPU, the "
+        "larger of the two.",
+        judged=comparing_on_a_gpu,
+        hidden=("outcome",),
+    ),
+    Section(
+        name="p20",
+        heading="Growth",
+        text="Time and extra memory of `compare` while rows, columns or runs double, and the slope "
+        "of their logarithms. Three or more runs are prepared once each; two runs also get chance "
+        "levels and worst errors.",
+        judged=growing,
+    ),
+    Section(
+        name="remaining",
+        heading="The time left",
+        text="`compare` shows how much time is left, by the expected cost of its steps and the "
+        "speed of those done. Here is what it shows over what it then takes.",
+        judged=foretelling,
+    ),
+    Section(
         name="memory",
         heading="Comparing files larger than memory",
         text="`compare` of two memory-mapped files, without ICA. Pages of a mapped file "
@@ -703,7 +925,7 @@ def made_by(record: Record) -> str:
 
 def section(part: Section, results: Path) -> str:
     """Return the section on one benchmark."""
-    number_of = f"P{int(part.name[1:3])}: " if part.name != "memory" else ""
+    number_of = f"P{int(part.name[1:3])}: " if part.name[1:3].isdigit() else ""
     title = f"{number_of}{part.heading}"
     path = results / f"{part.name}.json"
     if not path.exists():
@@ -725,4 +947,8 @@ def page(results: Path = RESULTS) -> str:
 
 
 if __name__ == "__main__":
+    # The look-up table is made from the same results.
+    import how_long
+
     PAGE.write_text(page(), encoding="utf-8")
+    how_long.PAGE.write_text(how_long.page(), encoding="utf-8")

@@ -162,7 +162,7 @@ def test_the_demo_tells_the_story_and_writes_the_page(upto, tmp_path):
     assert "Partly the same representation: the runs agree on 12 of 64 directions" in words
     assert "Predicting the mean leaves 35.5% and a map fitted to permuted rows 36.7%" in words
     assert (
-        "ICA, fitted to each network separately, removes 36% of the error that the rotation removes"
+        "ICA, fitted to each network separately, removes 40% of the error that the rotation removes"
         in words
     )
     assert (tmp_path / "story.html").stat().st_size > 100_000

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from doc_tools import differences
 import upto
 from upto.cli.main import main
 from upto.core import RULES
+from upto.core.progress import PARTS
+from upto.core.progress_bar import LineProgress
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -35,7 +38,7 @@ _BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>.*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_PROGRESS = re.compile(r"^upto: .* of \d+ after \d+:\d+\n", re.MULTILINE)
+_PROGRESS = re.compile(r"^upto: .+ after \d+:\d\d.*\n", re.MULTILINE)
 """What long work says of itself where nobody watches; how often depends on the machine."""
 
 
@@ -100,6 +103,18 @@ def run_console(block: Block) -> None:
         printed = _PROGRESS.sub("", done.stdout)
         if expected:
             assert differences(expected, printed) == [], f"`{command}` printed\n{printed}"
+
+
+def test_progress_in_a_log_is_not_taken_for_output():
+    lines: list[str] = []
+    watched = LineProgress(say=lines.append, first=0.0, every=0.01)
+    with watched.task("compare", PARTS) as advance, watched.task("evaluate", 240) as step:
+        advance(4200)
+        step(185)
+        while not any(" left; evaluate" in line for line in lines):
+            time.sleep(0.01)
+    printed = "\n".join([*lines, "wrote batches.html", ""])
+    assert _PROGRESS.sub("", printed) == "wrote batches.html\n"
 
 
 class TolerantChecker(doctest.OutputChecker):

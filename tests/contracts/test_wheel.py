@@ -29,8 +29,12 @@ def test_the_wheel_is_small_and_has_what_the_packages_read(tmp_path):
     ]
     assert set(kept) - names == {
         "upto/files/bundled/admet_members.npz",
+        "upto_studies/autoencoder-ica/result.json",
+        "upto_studies/bounds-hold/result.json",
+        "upto_studies/cell-painting/result.json",
         "upto_studies/leaky-autoencoders/result.json",
         "upto_studies/metric-behaviour/result.json",
+        "upto_studies/plate-holdout-synthetic/result.json",
     }
 
 

@@ -165,6 +165,75 @@ def test_the_defect_in_blocks_is_that_of_the_whole(rng):
     )
 
 
+def wide_cloud(name: str, rng) -> np.ndarray:
+    """Rows wide enough for products in single precision."""
+    rows = rng.laplace(size=(1300, 70))
+    return {
+        "laplace": rows,
+        "near copies": np.repeat(rows[:325], 4, axis=0) + 1e-6 * rng.normal(size=rows.shape),
+        "outlier": np.vstack([rows[:-1], 1e4 * rows[-1:]]),
+        "far away": rows + 1e6,
+        "one place": rows[:1] + 1e-7 * rng.normal(size=rows.shape),
+        "one-hot": np.eye(70)[rng.integers(70, size=1300)],
+        "nearly equal distances": np.eye(70) + 1e-7 * rng.normal(size=(70, 70)),
+        "tiny": 1e-60 * rows,
+        "huge": 1e60 * rows,
+        "two rows": rows[:2],
+        "equal": np.ones((50, 70)),
+    }[name]
+
+
+WIDE = [
+    "laplace", "near copies", "outlier", "far away", "one place", "one-hot",
+    "nearly equal distances", "tiny", "huge", "two rows", "equal",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_distances_of_wide_rows_are_those_of_all_pairs(name, rng):
+    rows = wide_cloud(name, rng)
+    every = pdist(rows)
+    found = diameter(ThreadsEngine(), rows, rows.mean(axis=0), rows)
+    np.testing.assert_allclose(found.value, every.max(), rtol=FAR_AWAY)
+    # A quantile is the only distance that is left in single precision.
+    np.testing.assert_allclose(found.quantile, np.quantile(every, 0.999), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
+@pytest.mark.parametrize("other", [64, 70, 75])
+def test_the_defect_of_wide_rows_is_that_of_all_pairs(name, noise, other, rng):
+    rows = wide_cloud(name, rng)
+    if len(rows) > 400:
+        rows = rows[-400:]
+    size = np.abs(rows - rows.mean(axis=0)).max() or 1.0
+    turned = np.pad(rows, ((0, 0), (0, 5))) @ np.linalg.qr(rng.normal(size=(75, 75)))[0]
+    target = turned[:, :other] + noise * size * rng.normal(size=(len(rows), other))
+    wanted = brute_force_defect(rows, target)
+    rounding = NEAR_ZERO * max(
+        np.linalg.norm(each - each.mean(axis=0), axis=1).max() for each in (rows, target)
+    )
+    np.testing.assert_allclose(
+        near_isometry_defect(rows, target), wanted, rtol=FAR_AWAY, atol=rounding
+    )
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1e-5, 1e-6, 1e-7])
+def test_a_defect_below_single_precision_is_that_of_all_pairs(noise, rng):
+    source = rng.laplace(size=(300, 70))
+    turned = source @ np.linalg.qr(rng.normal(size=(70, 70)))[0]
+    target = turned + noise * rng.normal(size=source.shape)
+    wanted = brute_force_defect(source, target)
+    np.testing.assert_allclose(near_isometry_defect(source, target), wanted, atol=ROUNDING)
+
+
+def test_the_defect_of_runs_of_very_different_scales(rng):
+    source = rng.laplace(size=(200, 70))
+    target = 1e-60 * rng.laplace(size=(200, 70))
+    np.testing.assert_allclose(near_isometry_defect(source, target), pdist(source).max())
+    np.testing.assert_allclose(near_isometry_defect(target, source), pdist(source).max())
+
+
 def test_the_defect_of_a_projection_counts_only_distances_that_grew():
     source = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
     # Losing a coordinate is what any projection does; no distance grew.

@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from upto.alignment import fit_map, fit_maps, row_errors, smallest_worst_error
+from upto.alignment import (
+    fit_map,
+    fit_maps,
+    row_errors,
+    smallest_worst_error,
+    smallest_worst_errors,
+)
 from upto.core import Group, InputError
 from upto.engines import ThreadsEngine, cross_moments, nearest_rotation, pseudo_inverse
 from upto.testing import embeddings_strategy, random_element
@@ -462,6 +468,23 @@ def test_the_smallest_worst_error_is_never_worse_than_least_squares(group, sourc
     np.testing.assert_allclose(errors.max(), worst)
     first = np.linalg.norm(target - start.predict(source), axis=1).max()
     assert worst <= first * (1 + ROUNDING)
+
+
+@pytest.mark.parametrize("widths", [(4, 4), (5, 3)])
+def test_groups_searched_together_have_the_worst_errors_of_each_alone(widths, rng):
+    source = rng.laplace(size=(300, widths[0]))
+    target = source[:, : widths[1]] * 1.5 + 0.3 * rng.laplace(size=(300, widths[1]))
+    groups = [group for group in GROUPS if widths[0] == widths[1] or group is not Group.IDENTITY]
+    starts = {group: fitted(group, source, target) for group in groups}
+    together = smallest_worst_errors(source, target, starts, max_iterations=12)
+    for group, start in starts.items():
+        alone = smallest_worst_error(group, source, target, start, max_iterations=12)
+        assert together[group].worst == pytest.approx(alone.worst, rel=ROUNDING)
+        assert together[group].bound == pytest.approx(alone.bound, rel=ROUNDING)
+        first = np.linalg.norm(target - start.predict(source), axis=1).max()
+        assert group is Group.IDENTITY or together[group].worst < first
+    none = smallest_worst_errors(source, target, starts, max_iterations=0)
+    assert all(none[group].map is starts[group] for group in groups)
 
 
 def test_the_smallest_worst_error_of_the_identity_is_its_own(rng):

@@ -16,22 +16,36 @@ from hypothesis import strategies as st
 
 import upto
 from upto import ICA, Aligner, apply_transform, save_transform
-from upto.alignment import fit_maps, row_errors
+from upto.alignment import fit_maps, row_errors, row_errors_both_ways
 from upto.core import Group
 from upto.engines import (
     DaskEngine,
     ThreadsEngine,
     TorchEngine,
+    algebra_on,
     cross_moments,
     cross_scatters,
+    leading_eigenvectors,
     moments,
+    nearest_rotation,
+    product,
+    pseudo_inverse,
     row_moments,
     survey,
 )
-from upto.ica import components, find_components, nongaussianity, pair_curvature, smallest_curvature
+from upto.engines.algebra import on_host
+from upto.ica import (
+    components,
+    find_components,
+    nongaussianity,
+    pair_curvature,
+    smallest_curvature,
+    white_rows,
+)
 from upto.ica.components import whitening_for
 from upto.ica.whiten import shrunk
 from upto.measures import diameter, pair_moments
+from upto.questions.compare.images import TURNS
 from upto.testing import embeddings_strategy, random_element
 
 AGREEMENT = 1e-10
@@ -55,6 +69,10 @@ class PicklingEngine(ThreadsEngine):
     def map_blocks(self, function, *rows, params=(), out=None, dtype="float64"):
         function, params, _ = self._sent(function, params, None)
         return ThreadsEngine.map_blocks(self, function, *rows, params=params, out=out, dtype=dtype)
+
+    def compute(self, function, *arrays):
+        function, arrays, _ = self._sent(function, arrays, None)
+        return on_host(function, *arrays)
 
     def _sent(self, function, params, combine):
         self.sent.add(getattr(function, "func", function).__name__)
@@ -140,13 +158,16 @@ def every_pass(engine, source, target) -> dict[str, np.ndarray]:
     weighted = cross_moments(engine, source, target, WEIGHTS)
     for name, each in (("all", both), ("weighted", weighted)):
         numbers |= {f"{name} scatter": each.source.scatter, f"{name} cross": each.cross}
-    maps = list(
-        fit_maps(
-            [group for group in Group if group.is_affine and group is not Group.IDENTITY], both
-        ).values()
-    )
+    groups = [group for group in Group if group.is_affine and group is not Group.IDENTITY]
+    maps, back = (list(fit_maps(groups, each).values()) for each in (both, both.flipped()))
     numbers["row errors"] = row_errors(engine, source, target, maps)
     numbers["held-out errors"] = row_errors(engine, source, target, maps, keep=PARTS == 1)
+    for keep in (None, PARTS == 1):
+        there, returned = row_errors_both_ways(
+            engine, source, target, maps, back, keep,
+            turns=[source.shape[1] == target.shape[1] and group in TURNS for group in groups],
+        )  # fmt: skip
+        numbers |= {f"there {keep is None}": there, f"back {keep is None}": returned}
     sample = np.asarray(source[:100], dtype=np.float64)
     numbers["diameter"] = np.array(diameter(engine, source, found.mean, sample).value)
     bracket = diameter(engine, source, found.mean, sample, exact_work=0)
@@ -403,8 +424,13 @@ def statistics_in(source: Path) -> set[str]:
 def test_every_statistic_was_sent_through_pickle(monkeypatch, tmp_path):
     every_pass(ENGINES["pickling"], *pair())
     monkeypatch.setattr(components, "LARGE", 0)
-    monkeypatch.setattr(components, "SAMPLE_ROWS", 20)
-    find_components(ENGINES["pickling"], pair()[0])
+    monkeypatch.setattr(white_rows, "SAMPLE_ROWS", 20)
+    with algebra_on(ENGINES["pickling"], WIDTH):
+        find_components(ENGINES["pickling"], pair()[0])
+        wide = np.random.default_rng(0).normal(size=(300, 300))
+        nearest_rotation(wide)
+        pseudo_inverse(product(wide, wide.T) + np.eye(300))
+        leading_eigenvectors(product(wide, wide.T), 3)
     pair_moments(*pair(), engine=ENGINES["pickling"])
     narrow_passes(ENGINES["pickling"])
     save_transform(tmp_path / "ica.safetensors", ICA(2, random_state=0).fit(pair()[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.activations.choose_modules import chosen_modules, pooling_rules
+from upto.activations.fingerprint import batch_fingerprint, model_fingerprint
 from upto.activations.inputs import (
     ModuleCall,
     count_rows,
@@ -22,14 +24,9 @@ from upto.activations.inputs import (
     on_device,
 )
 from upto.activations.pooling import BatchFacts, NotPooled, Pool, pooled
-from upto.activations.recorded import (
-    RecordedLayers,
-    check_folder,
-    check_listing,
-    write_listing,
-)
+from upto.activations.recorded import check_folder, check_listing, write_listing
+from upto.activations.unfinished import Unfinished
 from upto.core import InputError, choose_progress
-from upto.core.files import replacing
 from upto.core.read_file import expanded
 from upto.files.manifest import MANIFEST
 from upto.files.request import listed
@@ -56,6 +53,7 @@ def record_activations(
     seed: int | None = None,
     forward: Callable[[Any, Any], Any] | None = None,
     dtype: Literal["float32", "float64"] = "float32",
+    resume: bool = True,
     progress: Progress | bool | None = None,
 ) -> Path:
     """Record layers of a torch module over batches, one file per layer.
@@ -63,7 +61,9 @@ def record_activations(
     The module is put in evaluation mode and restored afterwards; gradients are off. Each layer
     becomes an ``.npy`` file, or an ``.npz`` file with `ids`; a manifest ``runs.toml`` in the same
     folder lists the layers in the order of the forward pass. The folder appears once everything is
-    written: an interrupted recording leaves no files and does not change an older recording.
+    written, and an interrupted recording does not change an older one. What was interrupted after
+    more than ten seconds, by Ctrl-C, an error or the end of the machine, is kept in a hidden folder
+    beside it: the same call continues after the last batch written there.
 
     Parameters
     ----------
@@ -98,6 +98,10 @@ def record_activations(
         the input, or on the dictionary entries that its `forward` names.
     dtype
         dtype of the files.
+    resume
+        Whether to continue an interrupted recording; False deletes it. The model, layers, pooling,
+        dtype and ids must be the same, and so must the batches, which are read again from the
+        first but not passed through the model. With a data loader that shuffles, nothing is kept.
     progress
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
@@ -110,7 +114,8 @@ def record_activations(
     Raises
     ------
     InputError
-        If a pattern matches no layer, a layer cannot be recorded, or there are no batches.
+        If a pattern matches no layer, a layer cannot be recorded, there are no batches, or an
+        interrupted recording is of something else.
     """
     torch = import_torch()
     folder = expanded(output)
@@ -118,7 +123,8 @@ def record_activations(
     if dtype not in ("float32", "float64"):
         message = f"layers are recorded in float32 or float64, not in {dtype!r}."
         raise InputError(message)
-    if ids is None and may_shuffle(batches):
+    shuffles = may_shuffle(batches)
+    if ids is None and shuffles:
         message = (
             "the data loader shuffles its rows, or may through a custom sampler, so another "
             "recording would have them in another order: pass shuffle=False, or ids to match rows."
@@ -127,31 +133,48 @@ def record_activations(
     chosen = chosen_modules(model, (layers,) if isinstance(layers, str) else tuple(layers))
     called = folder.absolute().name if name is None else name
     check_listing(called, seed, chosen)
-    tape = _Tape(model, chosen, pooling_rules(pool, chosen), getattr(torch, dtype))
+    rules = pooling_rules(pool, chosen)
+    tape = _Tape(model, chosen, rules, getattr(torch, dtype))
     known = ids if ids is None or isinstance(ids, str | int) else np.asarray(ids)
     call = forward or ModuleCall(model)
-    # The temporary folder is removed in any case.
-    with replacing(folder, folder=True) as temporary:
-        temporary.mkdir()
-        store = RecordedLayers(temporary, np.dtype(dtype))
-        task = choose_progress(progress).task("record", length_hint(batches, 0))
-        with _evaluating(model), tape.hooked(), torch.no_grad(), task as advance:
-            for batch in batches:
-                inputs = on_device(input_of(batch), tape.device)
-                tape.start(_facts(inputs, tape))
+
+    def facts() -> dict[str, str]:
+        return {
+            "model": model_fingerprint(model),
+            "choice of layers": json.dumps([*chosen]),
+            "pooling": json.dumps([*map(_shown, rules.values())]),
+            "dtype": dtype,
+            "choice of ids": str(batch_fingerprint(known)),
+            "function forward": _shown(forward),
+        }
+
+    unfinished = Unfinished(folder, facts, np.dtype(dtype), resume=resume, keep=not shuffles)
+    task = choose_progress(progress).task("record", length_hint(batches, 0))
+    with unfinished, _evaluating(model), tape.hooked(), torch.no_grad(), task as advance:
+        store, number = unfinished.layers, -1
+        if unfinished.found is not None:
+            tape.restore([*unfinished.found.widths], unfinished.found.left_out)
+        unfinished.left_out = tape.left_out
+        for number, batch in enumerate(batches):
+            fingerprint = batch_fingerprint(batch)
+            is_recorded = unfinished.is_recorded(number, fingerprint)
+            inputs = on_device(input_of(batch), tape.device)
+            facts_of_batch = _facts(inputs, tape)
+            if not is_recorded:
+                tape.start(facts_of_batch)
                 call(model, inputs if forward is None else on_device(batch, tape.device))
                 store.append(tape.rows())
-                if isinstance(known, str | int):
-                    store.add_ids(entry_of(batch, known), tape.facts.n_rows)
-                advance(1)
+            if isinstance(known, str | int):
+                store.add_ids(entry_of(batch, known), facts_of_batch.n_rows)
+            if not is_recorded:
+                unfinished.count(fingerprint, facts_of_batch.n_rows)
+            advance(1)
+        unfinished.check_end(number + 1)
         found = store.finish(known if isinstance(known, np.ndarray) else None)
         write_listing(
-            temporary / MANIFEST,
-            found,
-            name=called,
-            seed=seed,
-            left_out=tape.left_out,
+            unfinished.folder / MANIFEST, found, name=called, seed=seed, left_out=tape.left_out
         )
+        unfinished.publish([*found.values(), MANIFEST])
     if tape.left_out:
         reasons = listed(
             [f"{layer} ({why})" for layer, why in tape.left_out.items()], 6, longest=200
@@ -184,6 +207,13 @@ class _Tape:
         self._rows: dict[str, Any] = {}
         self._problems: dict[str, str] = {}
         self._order: tuple[str, ...] = ()
+
+    def restore(self, order: list[str], left_out: Mapping[str, str]) -> None:
+        """Continue with the layers that an earlier forward pass could record."""
+        for layer, why in left_out.items():
+            self.left_out[layer] = why
+            self._handles.pop(layer).remove()
+        self._order = tuple(order)
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -273,6 +303,13 @@ def _prefix_of(model: Any) -> int:
         return counted
     registers = getattr(getattr(model, "config", None), "num_register_tokens", 0)
     return 1 + registers if isinstance(registers, int) else 1
+
+
+def _shown(rule: Any) -> str:
+    """Return the name of a pooling rule, or of a function."""
+    if rule is None or isinstance(rule, str):
+        return str(rule)
+    return f"{getattr(rule, '__module__', '')}.{getattr(rule, '__qualname__', type(rule).__name__)}"
 
 
 def _facts(inputs: Any, tape: _Tape) -> BatchFacts:

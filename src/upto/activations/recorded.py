@@ -7,6 +7,7 @@ which leave room for any number of rows, are rewritten at the end.
 from __future__ import annotations
 
 import json
+import os
 import re
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -37,19 +38,47 @@ class GrowingArray:
     Parameters
     ----------
     path
-        File to create; it must not exist.
+        File to create, which must not exist, or to continue.
     n_columns
         Number of coordinates.
     dtype
         dtype in the file.
+    n_rows
+        Number of rows to continue after; None creates the file.
+
+    Raises
+    ------
+    InputError
+        If the file has fewer rows than it is to be continued after.
     """
 
-    def __init__(self, path: Path, n_columns: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, path: Path, n_columns: int, dtype: np.dtype[Any], n_rows: int | None = None
+    ) -> None:
         self.path = path
-        self.shape = (0, n_columns)
+        self.shape = (n_rows or 0, n_columns)
         self.dtype = dtype
-        with path.open("xb") as file:
-            file.write(self._header())
+        header = self._header()
+        if n_rows is None:
+            with path.open("xb") as file:
+                file.write(header)
+            return
+        n_bytes = len(header) + n_rows * n_columns * dtype.itemsize
+        if not path.is_file() or path.stat().st_size < n_bytes:
+            message = f"{path} has fewer than the {n_rows} rows recorded: pass resume=False."
+            raise InputError(message)
+        # The rows of a batch that was not finished are in some files only.
+        os.truncate(path, n_bytes)
+
+    def read(self) -> NDArray[Any]:
+        """Return all rows."""
+        offset = len(self._header())
+        return np.fromfile(self.path, self.dtype, offset=offset).reshape(self.shape)
+
+    def flush(self) -> None:
+        """Make sure that the rows are on disk."""
+        with self.path.open("rb+") as file:
+            os.fsync(file.fileno())
 
     def append(self, rows: NDArray[Any]) -> None:
         """Append rows."""
@@ -113,6 +142,24 @@ class RecordedLayers:
                 raise InputError(message)
             array.append(block)
 
+    def restore(self, widths: Mapping[str, int], n_rows: int) -> None:
+        """Continue the files of an interrupted recording after some rows."""
+        stems = file_names([*widths])
+        self._arrays = {
+            layer: GrowingArray(self._folder / f"{stems[layer]}.npy", width, self._dtype, n_rows)
+            for layer, width in widths.items()
+        }
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of coordinates of each layer."""
+        return {layer: array.shape[1] for layer, array in self._arrays.items()}
+
+    def flush(self) -> None:
+        """Make sure that all rows are on disk."""
+        for array in self._arrays.values():
+            array.flush()
+
     def add_ids(self, values: Any, n_rows: int) -> None:
         """Store the ids of a batch."""
         ids = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
@@ -136,6 +183,7 @@ class RecordedLayers:
         if ids.shape != (n_rows,):
             message = f"there are {n_rows} rows but ids of shape {ids.shape}: give one per row."
             raise InputError(message)
+        # The files without ids stay until all is done: an interrupted recording can continue them.
         return {layer: _with_ids(array, ids) for layer, array in self._arrays.items()}
 
 
@@ -270,5 +318,4 @@ def _with_ids(array: GrowingArray, ids: NDArray[Any]) -> str:
         for start in range(0, len(like), _COPIED_ROWS):
             stop = min(start + _COPIED_ROWS, len(like))
             writer[start:stop] = rows[start:stop]
-    array.path.unlink()
     return path.name

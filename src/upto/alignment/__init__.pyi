@@ -2,9 +2,12 @@ from upto.alignment.aligner import Aligner as Aligner
 from upto.alignment.maps import AffineMap as AffineMap
 from upto.alignment.maps import fit_map as fit_map
 from upto.alignment.maps import fit_maps as fit_maps
-from upto.alignment.maps import row_errors as row_errors
 from upto.alignment.monotone import MonotoneFit as MonotoneFit
 from upto.alignment.monotone import MonotoneMap as MonotoneMap
+from upto.alignment.monotone import SortedColumns as SortedColumns
 from upto.alignment.monotone import monotone_errors as monotone_errors
+from upto.alignment.residuals import row_errors as row_errors
+from upto.alignment.residuals import row_errors_both_ways as row_errors_both_ways
 from upto.alignment.supremum import Refinement as Refinement
 from upto.alignment.supremum import smallest_worst_error as smallest_worst_error
+from upto.alignment.supremum import smallest_worst_errors as smallest_worst_errors

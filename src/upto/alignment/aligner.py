@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from upto.alignment.maps import fit_map, needs_full_scatter, row_errors
+from upto.alignment.maps import fit_map, needs_full_scatter
 from upto.alignment.monotone import MonotoneFit, monotone_errors
+from upto.alignment.residuals import row_errors
 from upto.alignment.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments

@@ -15,20 +15,16 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
 
 from upto.core import Group, InputError
 from upto.core.array_types import Float, Index
-from upto.engines import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
+from upto.engines import RANK_TOLERANCE, match, nearest_rotation, pseudo_inverse, varying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from upto.engines import CrossMoments
-    from upto.engines.base import Arrays, Engine, Statistic
+    from upto.engines.base import Arrays, Statistic
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -64,9 +60,13 @@ class AffineMap:
 
     def block_function(self) -> tuple[Statistic, tuple[Any, ...]]:
         """Return the function of a block of rows, for passes, and its params."""
+        return partial(_mapped_block, dense=self.index is None), self.params
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """Arrays for the functions of blocks."""
         operand = self.matrix if self.index is None else self.index
-        function = partial(_mapped_block, dense=self.index is None)
-        return function, (self.source_mean, self.target_mean, self.scale, operand)
+        return self.source_mean, self.target_mean, self.scale, operand
 
     def of_columns(self, places: Index) -> AffineMap:
         """Return the map of rows whose column i is the map's source coordinate ``places[i]``."""
@@ -158,70 +158,14 @@ def fit_maps(
 _UNSCALED = {Group.SIGNED_SIMILARITY: Group.SIGNED_PERMUTATION, Group.SIMILARITY: Group.RIGID}
 
 
-def row_errors(
-    engine: Engine,
-    source: Any,
-    target: Any,
-    maps: Sequence[AffineMap],
-    keep: NDArray[np.bool_] | None = None,
-) -> Float:
-    """Return the L2 error of every row (or every kept row) under each map, in one pass."""
-    params: list[Any] = []
-    for affine_map in maps:
-        params += [affine_map.source_mean, affine_map.target_mean, affine_map.scale]
-        params.append(affine_map.matrix if affine_map.index is None else affine_map.index)
-    dense = tuple(affine_map.index is None for affine_map in maps)
-    # A group and its scaled version share one product.
-    shared = tuple(
-        next(j for j, other in enumerate(maps) if _same_product(other, affine_map))
-        for affine_map in maps
-    )
-    function = partial(_errors_of_block, dense=dense, shared=shared, selecting=keep is not None)
-    vectors = () if keep is None else (keep,)
-    errors: Float = engine.map_blocks(function, source, target, *vectors, params=params)
-    return errors
-
-
-def _same_product(first: AffineMap, second: AffineMap) -> bool:
-    if first.source_mean is not second.source_mean:
-        return False
-    if first.matrix is not None:
-        return first.matrix is second.matrix
-    return first.index is second.index
-
-
-def _errors_of_block(
-    xp: Any,
-    x: Any,
-    y: Any,
-    *rest: Any,
-    dense: tuple[bool, ...],
-    shared: tuple[int, ...],
-    selecting: bool,
-) -> Arrays:
-    params = rest
-    if selecting:
-        keep, *params = rest  # type: ignore[assignment]
-        x, y = x[keep], y[keep]
-    products: dict[int, Any] = {}
-    columns = []
-    for number, is_dense in enumerate(dense):
-        source_mean, target_mean, scale, operand = params[4 * number : 4 * number + 4]
-        first = shared[number]
-        if first not in products:
-            products[first] = _product(xp, x - source_mean, operand, dense=is_dense)
-        residual = y - target_mean - products[first] * scale
-        columns.append(xp.sqrt(xp.linalg.vecdot(residual, residual)))
-    return (xp.stack(columns, axis=1),)
-
-
 def _mapped_block(
     xp: Any, x: Any, source_mean: Any, target_mean: Any, scale: Any, operand: Any, *, dense: bool
 ) -> Arrays:
-    return (_product(xp, x - source_mean, operand, dense=dense) * scale + target_mean,)
+    return (image_of_block(xp, x - source_mean, operand, dense=dense) * scale + target_mean,)
 
 
-def _product(xp: Any, centred: Any, operand: Any, *, dense: bool) -> Any:
+def image_of_block(xp: Any, centred: Any, operand: Any, *, dense: bool) -> Any:
+    """Multiply centred rows by a matrix, or select their coordinates."""
     return xp.matmul(centred, operand) if dense else xp.take(centred, operand, axis=1)
 
 
@@ -239,6 +183,15 @@ def _identity(moments: CrossMoments) -> AffineMap:
 
 
 def _signed_permutation(moments: CrossMoments, *, at_scale: float = 1.0) -> AffineMap:
+    if len(moments.source.mean) == len(moments.target.mean):
+        index = moments.matching
+        covariance = moments.cross[index, np.arange(len(index))]
+        return AffineMap(
+            source_mean=moments.source.mean,
+            target_mean=moments.target.mean,
+            scale=np.where(covariance < 0, -1.0, 1.0),
+            index=index,
+        )
     signs = np.where(moments.cross < 0, -1.0, 1.0)
     # A source coordinate that is used costs its variance; if all are used, the sum is constant.
     variance = np.diag(moments.source.scatter)[:, None] if _drops_coordinates(moments) else 0.0
@@ -279,7 +232,7 @@ def _scaled_permutation(moments: CrossMoments) -> AffineMap:
 
 def _matched(moments: CrossMoments, *, gain: Float, coefficient: Float) -> AffineMap:
     """Match coordinates one to one so that the total gain is maximal."""
-    sources, targets = scipy.optimize.linear_sum_assignment(gain, maximize=True)
+    sources, targets = match(gain)
     width = len(moments.target.mean)
     index, scale = np.zeros(width, dtype=np.intp), np.zeros(width)
     index[targets] = sources
@@ -337,12 +290,16 @@ _DROPPING_STEPS = 30
 
 def _rescaled(isometry: AffineMap, moments: CrossMoments) -> AffineMap:
     """Add the global scale with the smallest squared error."""
-    linear = isometry.linear()
     if _drops_coordinates(moments):
+        linear = isometry.linear()
         total = float(np.vdot(linear, moments.source.scatter @ linear))
     else:
         total = float(np.trace(moments.source.scatter))
-    gain = float(np.vdot(linear, moments.cross))
+    if isometry.matrix is None:
+        columns = np.arange(len(isometry.scale))
+        gain = float(isometry.scale @ moments.cross[isometry.index, columns])
+    else:
+        gain = float(np.vdot(isometry.matrix, moments.cross * isometry.scale))
     return replace(isometry, scale=isometry.scale * (gain / total if total > 0 else 0.0))
 
 

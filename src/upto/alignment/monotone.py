@@ -16,15 +16,15 @@ import scipy.optimize
 
 from upto.core import InputError
 from upto.core.array_types import Float, Index
-from upto.engines import host_array
+from upto.engines import match
+from upto.engines.algebra import on_host
+from upto.engines.array_functions import interpolate_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.alignment.maps import AffineMap
     from upto.engines.base import Arrays, Engine, Statistic
-
-_Sort = tuple[Index, Float, Float]
 
 MIDDLE_BINS, GROWTH = 64, 1.25
 """A mean includes at most the number of rows over this; towards the ends it includes fewer."""
@@ -47,15 +47,57 @@ class MonotoneMap:
 
     def predict(self, rows: Any) -> Float:
         """Map rows in memory."""
-        source = np.asarray(rows, dtype=np.float64)
-        predicted = np.tile(self.target_mean, (len(source), 1))
-        for j in np.flatnonzero(self.index >= 0):
-            predicted[:, j] = _follow(source[:, self.index[j]], self.knots[:, j], self.values[:, j])
-        return predicted
+        predict, params = self.block_function()
+        found: Float = on_host(predict, np.asarray(rows, dtype=np.float64), *params)[0]
+        return found
+
+    def predict_placed(self, rows: Float, places: NDArray[np.uint8]) -> Float:
+        """Map rows whose values were counted by `SortedColumns.places_of`: no search for each."""
+        width = len(self.target_mean)
+        knots, values = self.knots, self.values
+        inward = min(_END, len(knots) - 1)
+        rises = [
+            values[:1] - values[[inward]],
+            np.diff(values, axis=0),
+            values[-1:] - values[[-1 - inward]],
+        ]
+        runs = [
+            knots[:1] - knots[[inward]],
+            np.diff(knots, axis=0),
+            knots[-1:] - knots[[-1 - inward]],
+        ]
+        rise, run = np.concatenate(rises), np.concatenate(runs)
+        slopes = np.divide(rise, run, out=np.zeros_like(rise), where=run != 0)
+        matched = self.index >= 0
+        column = np.where(matched, self.index, 0)
+        # Place k is between knots k - 1 and k; the line of a place begins at the lower knot.
+        place = np.take(places, column, axis=1).astype(np.intp)
+        lower = np.maximum(place, 1)
+        lower *= width
+        place *= width
+        for each in (place, lower):
+            each += np.arange(width)
+        lower -= width
+        found: Float = np.take(np.asarray(rows, dtype=np.float64), column, axis=1)
+        found -= knots.ravel()[lower]
+        found *= slopes.ravel()[place]
+        found += values.ravel()[lower]
+        found[:, ~matched] = self.target_mean[~matched]
+        return found
 
     def block_function(self) -> tuple[Statistic, tuple[Any, ...]]:
         """Return the function of a block of rows, for passes, and its params."""
-        return partial(_mapped_block, monotone=self), ()
+        matched = np.flatnonzero(self.index >= 0)
+        knots, values = self.knots[:, matched], self.values[:, matched]
+        inward = min(_END, len(knots) - 1)
+        # Beyond the ends, functions go on linearly.
+        slopes = np.stack(
+            [_slopes(knots, values, 0, inward), _slopes(knots, values, -1, -1 - inward)]
+        )
+        columns = np.full(len(self.index), len(matched), dtype=np.intp)
+        columns[matched] = np.arange(len(matched))
+        constant = np.where(self.index < 0, self.target_mean, 0.0)
+        return _mapped_block, (self.index[matched], knots, values, slopes, columns, constant)
 
     def of_columns(self, places: Index) -> MonotoneMap:
         """Return the map of rows whose column i is the map's source coordinate ``places[i]``."""
@@ -79,16 +121,66 @@ class MonotoneMap:
         raise InputError(message)
 
 
-def _follow(x: Float, knots: Float, values: Float) -> Float:
-    """Interpolate, and extrapolate linearly beyond the ends."""
-    found: Float = np.interp(x, knots, values)
-    inward = min(_END, len(knots) - 1)
-    for end, inner, beyond in ((0, inward, x < knots[0]), (-1, -1 - inward, x > knots[-1])):
-        run = knots[end] - knots[inner]
-        if run != 0 and beyond.any():
-            slope = (values[end] - values[inner]) / run
-            found[beyond] += slope * (x[beyond] - knots[end])
+def _slopes(knots: Float, values: Float, end: int, inner: int) -> Float:
+    run = knots[end] - knots[inner]
+    rise = values[end] - values[inner]
+    found: Float = np.divide(rise, run, out=np.zeros_like(run), where=run != 0)
     return found
+
+
+class SortedColumns:
+    """The columns of some rows, sorted once for every fit that they take part in.
+
+    Parameters
+    ----------
+    rows
+        Rows in memory.
+    """
+
+    def __init__(self, rows: Float) -> None:
+        self._columns = np.ascontiguousarray(rows.T)
+        self.n_rows = int(self._columns.shape[1])
+        order = np.argsort(self._columns, axis=1, kind="stable")
+        ordered = np.take_along_axis(self._columns, order, axis=1)
+        self.tied = (np.diff(ordered, axis=1) == 0).any(axis=1)
+        self.starts = _starts(self.n_rows)
+        self.counts = np.diff(np.append(self.starts, self.n_rows)).astype(float)
+        self.knots: Float = np.add.reduceat(ordered, self.starts, axis=1) / self.counts
+        # Short numbers: every run of a comparison keeps these.
+        self._order = order.astype(np.int32)
+        self._ranks = _ranks(self._columns, order, self.tied)
+        lengths = np.linalg.norm(self._ranks.astype(np.float64), axis=1)
+        self._lengths = np.where(lengths > 0, lengths, 1.0)
+
+    @property
+    def rows(self) -> Float:
+        """The rows."""
+        return self._columns.T
+
+    def correlation(self, other: SortedColumns, order: Index | None = None) -> Float:
+        """Return the rank correlations with the columns of other rows, or of these reordered."""
+        ranks = other._ranks if order is None else other._ranks[:, order]
+        # Ranks are multiples of a half, so these sums are exact.
+        found: Float = self._ranks.astype(np.float64) @ ranks.astype(np.float64).T
+        found /= self._lengths[:, None]
+        found /= other._lengths
+        return found
+
+    def means(self, sources: Index, others: Float) -> Float:
+        """Return the means of others between the knots; row c follows column ``sources[c]``."""
+        partners = np.take_along_axis(others, self._order[sources].astype(np.intp), axis=1)
+        for tied in np.flatnonzero(self.tied[sources]):
+            column = self._columns[sources[tied]]
+            partners[tied] = _levelled(column[self._order[sources[tied]]], partners[tied])
+        found: Float = np.add.reduceat(partners, self.starts, axis=1) / self.counts
+        return found
+
+    def places_of(self, rows: Float) -> NDArray[np.uint8]:
+        """Return how many knots of its column are not above each value of some rows."""
+        found = np.empty(rows.shape, dtype=np.uint8)
+        for column, knots in enumerate(self.knots):
+            found[:, column] = np.searchsorted(knots, rows[:, column], side="right")
+        return found
 
 
 class MonotoneFit:
@@ -97,55 +189,63 @@ class MonotoneFit:
     Parameters
     ----------
     source, target
-        Paired rows in memory.
+        Paired rows in memory, or their sorted columns.
     """
 
-    def __init__(
-        self, source: Float, target: Float, *, sorts: tuple[_Sort, _Sort] | None = None
-    ) -> None:
-        self.source, self.target = source, target
-        self._sorts = sorts or (_sort(source), _sort(target))
-        (self._order, self._sorted, own), (_, _, other) = self._sorts
-        self._ranks = own, other
-        self._tied = (np.diff(self._sorted, axis=1) == 0).any(axis=1)
-        self._starts = _starts(len(source))
-        self._counts = np.diff(np.append(self._starts, len(source))).astype(float)
-        self._mean, self._variance = target.mean(axis=0), target.var(axis=0)
+    def __init__(self, source: Float | SortedColumns, target: Float | SortedColumns) -> None:
+        self._source, self._target = (
+            rows if isinstance(rows, SortedColumns) else SortedColumns(rows)
+            for rows in (source, target)
+        )
+        self._correlation: Float | None = None
 
     def flipped(self) -> MonotoneFit:
         """Exchange source and target."""
-        return MonotoneFit(self.target, self.source, sorts=self._sorts[::-1])
+        flipped = MonotoneFit(self._target, self._source)
+        if self._correlation is not None:
+            flipped._correlation = self._correlation.T
+        return flipped
+
+    @property
+    def source(self) -> Float:
+        """The rows of the source."""
+        return self._source.rows
+
+    @property
+    def target(self) -> Float:
+        """The rows of the target."""
+        return self._target.rows
 
     @property
     def n_rows(self) -> int:
         """Number of row pairs."""
-        return len(self.source)
+        return self._source.n_rows
 
     def fit(self, order: Index | None = None) -> MonotoneMap:
         """Match and fit; with `order`, to reordered target rows."""
-        ranks, target = self._ranks[1], self.target
+        source, target = self._source, self.target
         if order is not None:
-            ranks, target = ranks[:, order], target[order]
-        correlation = np.asarray(self._ranks[0] @ ranks.T, dtype=np.float64)
-        gain = correlation**2 * self._variance
-        sources, targets = scipy.optimize.linear_sum_assignment(gain, maximize=True)
+            target, correlation = target[order], source.correlation(self._target, order)
+        else:
+            if self._correlation is None:
+                self._correlation = source.correlation(self._target)
+            correlation = self._correlation
+        gain = correlation**2 * target.var(axis=0)
+        sources, targets = match(gain)
         index = np.full(target.shape[1], -1, dtype=np.intp)
         index[targets] = sources
-        knots = np.zeros((len(self._starts), target.shape[1]))
-        values = knots.copy()
-        partners = np.take_along_axis(target.T[targets], self._order[sources], axis=1)
-        for tied in np.flatnonzero(self._tied[sources]):
-            partners[tied] = _levelled(self._sorted[sources[tied]], partners[tied])
-        heights = (np.add.reduceat(partners, self._starts, axis=1) / self._counts).T
-        widths = np.add.reduceat(self._sorted[sources], self._starts, axis=1) / self._counts
-        knots[:, targets] = widths.T
+        heights = source.means(sources, target.T[targets])
+        places = source.knots[sources]
         rising = correlation[sources, targets] >= 0
-        for column, j in enumerate(targets):
-            fitted = scipy.optimize.isotonic_regression(
-                heights[:, column], weights=self._counts, increasing=bool(rising[column])
-            ).x
-            values[:, j] = _levelled(knots[:, j], fitted, self._counts)
-        return MonotoneMap(index=index, knots=knots, values=values, target_mean=self._mean)
+        heights[~rising] *= -1.0
+        heights = _increasing(heights, source.counts)
+        heights[~rising] *= -1.0
+        for tied in np.flatnonzero((np.diff(places, axis=1) == 0).any(axis=1)):
+            heights[tied] = _levelled(places[tied], heights[tied], source.counts)
+        knots = np.zeros((len(source.starts), target.shape[1]))
+        values = knots.copy()
+        knots[:, targets], values[:, targets] = places.T, heights.T
+        return MonotoneMap(index=index, knots=knots, values=values, target_mean=target.mean(axis=0))
 
 
 def monotone_errors(
@@ -157,43 +257,66 @@ def monotone_errors(
 ) -> Float:
     """Return the L2 error of every row (or every kept row), in one pass."""
     vectors = () if keep is None else (keep,)
-    function = partial(_errors_of_block, monotone=monotone)
-    errors: Float = engine.map_blocks(function, source, target, *vectors)
+    _, params = monotone.block_function()
+    function = partial(_errors_of_block, selecting=keep is not None)
+    errors: Float = engine.map_blocks(function, source, target, *vectors, params=params)
     return errors
 
 
-def _mapped_block(xp: Any, x: Any, *, monotone: MonotoneMap) -> Arrays:
-    return (monotone.predict(host_array(x)),)
+def _mapped_block(
+    xp: Any,
+    x: Any,
+    sources: Any,
+    knots: Any,
+    values: Any,
+    slopes: Any,
+    columns: Any,
+    constant: Any,
+) -> Arrays:
+    places = xp.take(x, sources, axis=1)
+    inside = xp.clip(places, knots[0, :], knots[-1, :])
+    found = interpolate_columns(xp, inside, knots, values)
+    beyond = places - inside
+    found = found + xp.where(beyond < 0, slopes[0, :], slopes[1, :]) * beyond
+    # One more column, of zeros, stands for coordinates without a partner.
+    found = xp.concat([found, xp.zeros((x.shape[0], 1), dtype=found.dtype)], axis=1)
+    return (xp.take(found, columns, axis=1) + constant,)
 
 
-def _errors_of_block(xp: Any, x: Any, y: Any, *keep: Any, monotone: MonotoneMap) -> Arrays:
-    # The array API has no interpolation, so this function runs on the host.
-    x, y = host_array(x), host_array(y)
-    if keep:
-        chosen = host_array(keep[0])
-        x, y = x[chosen], y[chosen]
-    return (np.linalg.norm(y - monotone.predict(x), axis=1),)
+def _errors_of_block(xp: Any, x: Any, y: Any, *rest: Any, selecting: bool) -> Arrays:
+    params = rest
+    if selecting:
+        keep, *params = rest  # type: ignore[assignment]
+        x, y = x[keep], y[keep]
+    residual = y - _mapped_block(xp, x, *params)[0]
+    return (xp.sqrt(xp.linalg.vecdot(residual, residual)),)
 
 
-def _sort(rows: Float) -> _Sort:
-    """Return, by coordinate, the order of the rows, their sorted values and their ranks.
-
-    Ranks are centred and scaled to unit norm; ties share a rank.
-    """
-    columns = np.ascontiguousarray(rows.T)
-    order = np.argsort(columns, axis=1, kind="stable")
-    ordered = np.take_along_axis(columns, order, axis=1)
-    ranks = np.empty(columns.shape)
-    np.put_along_axis(ranks, order, np.arange(columns.shape[1], dtype=float)[None], axis=1)
-    tied = (np.diff(ordered, axis=1) == 0).any(axis=1)
+def _ranks(columns: Float, order: Index, tied: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the centred ranks within each column; ties share a rank."""
+    ranks = np.empty(columns.shape, dtype=np.float32)
+    np.put_along_axis(ranks, order, np.arange(columns.shape[1], dtype=np.float32)[None], axis=1)
     if tied.any():
         from scipy.stats import rankdata
 
-        ranks[tied] = rankdata(columns[tied], axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
-    ranks /= np.where(lengths > 0, lengths, 1.0)
-    return order, ordered, ranks
+        ranks[tied] = rankdata(columns[tied], axis=1) - 1.0
+    ranks -= np.float32((columns.shape[1] - 1) / 2)
+    return ranks
+
+
+def _increasing(heights: Float, weights: Float) -> Float:
+    """Return the increasing rows with the smallest weighted squared distance to the given ones."""
+    low = heights.min(axis=1, keepdims=True)
+    spread = heights.max(axis=1, keepdims=True) - low
+    # One regression for all rows: each is lifted above the one before, so none are pooled.
+    lifted = (heights - low) / np.where(spread > 0, spread, 1.0)
+    lifted += 2.0 * np.arange(len(heights))[:, None]
+    weights = np.tile(weights, len(heights))
+    blocks = scipy.optimize.isotonic_regression(lifted.ravel(), weights=weights).blocks
+    starts = blocks[:-1]
+    means = np.add.reduceat(heights.ravel() * weights, starts) / np.add.reduceat(weights, starts)
+    found: Float = np.repeat(means, np.diff(blocks)).reshape(heights.shape)
+    return found
 
 
 def _starts(n_rows: int) -> Index:

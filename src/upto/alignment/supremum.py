@@ -9,15 +9,25 @@ so far is an upper bound on ε for these rows; the weighted mean square of a fit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.alignment.maps import AffineMap, fit_map, needs_full_scatter
+from upto.alignment.maps import AffineMap, fit_map, fit_maps, needs_full_scatter
+from upto.alignment.residuals import row_errors
 from upto.core import Group
-from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
+from upto.engines import (
+    RANK_TOLERANCE,
+    ThreadsEngine,
+    choose_engine,
+    cross_moments,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from upto.core.array_types import Float
     from upto.engines import CrossMoments, Engine
 
@@ -72,38 +82,100 @@ def smallest_worst_error(
     Refinement
         The best map, its worst error, and the lower bound for the group.
     """
+    found = smallest_worst_errors(
+        source,
+        target,
+        {group: start},
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        rank_tolerance=rank_tolerance,
+        engine=engine,
+    )[group]
+    # As the map predicts: passes round in another order.
+    worst = float(np.linalg.norm(target - found.map.predict(source), axis=1).max())
+    return Refinement(found.map, worst, min(found.bound, worst))
+
+
+def smallest_worst_errors(
+    source: Float,
+    target: Float,
+    starts: Mapping[Group, AffineMap],
+    *,
+    max_iterations: int = 50,
+    tolerance: float = 5e-3,
+    rank_tolerance: float = RANK_TOLERANCE,
+    engine: Engine | None = None,
+) -> dict[Group, Refinement]:
+    """Refine the maps of several groups, which share the first fit: all rows have equal weight."""
     engine = choose_engine(engine)
-    errors = np.linalg.norm(target - start.predict(source), axis=1)
-    best, worst, bound = start, float(errors.max()), 0.0
-    if group is Group.IDENTITY:
-        return Refinement(best, worst, worst)
-    # Every row keeps a little weight, or a row with zero error could never regain any.
-    floor = 1e-9 / len(source)
-    weights = np.full(len(source), 1.0 / len(source))
-    # If coordinates are dropped, only these groups have an exact least-squares fit.
-    exact = group in (Group.AFFINE, Group.SCALED_PERMUTATION)
-    bounded = exact or source.shape[1] <= target.shape[1]
+    errors = row_errors(engine, source, target, list(starts.values())).max(axis=0)
     largest = float(np.abs(target).max(initial=0.0))
+    rounding = _ROUNDOFF * largest
+    searches = {
+        group: _Search(group, start, float(worst), rounding)
+        for (group, start), worst in zip(starts.items(), errors, strict=True)
+    }
     size = largest, float(np.ptp(target, axis=0).max(initial=0.0))
-    for _ in range(max_iterations):
-        if worst <= max((1 + tolerance) * bound, _ROUNDOFF * largest):
-            break
-        moments = cross_moments(
-            engine, source, target, weights, full=needs_full_scatter(group, source, target)
-        )
-        fitted = fit_map(group, moments, rank_tolerance=rank_tolerance)
-        errors = np.linalg.norm(target - fitted.predict(source), axis=1)
-        if errors.max() < worst:
-            best, worst = fitted, float(errors.max())
-        if bounded:
+    unfinished = [each for each in searches.values() if not each.is_done(tolerance)]
+    if max_iterations and unfinished:
+        groups = [each.group for each in unfinished]
+        full = any(needs_full_scatter(group, source, target) for group in groups)
+        moments = cross_moments(engine, source, target, full=full)
+        fitted = fit_maps(groups, moments, rank_tolerance=rank_tolerance)
+        found = row_errors(engine, source, target, list(fitted.values()))
+        for each, own in zip(unfinished, found.T, strict=True):
+            each.take(fitted[each.group], own, moments, size)
+    if len(unfinished) > 1:
+        # Each search has one thread: threads within passes would wait for each other.
+        engine = ThreadsEngine(n_threads=1, block_rows=len(source))
+
+    def search(each: _Search) -> None:
+        full = needs_full_scatter(each.group, source, target)
+        for _ in range(max_iterations - 1):
+            if each.is_done(tolerance):
+                break
+            moments = cross_moments(engine, source, target, each.weights, full=full)
+            fit = fit_map(each.group, moments, rank_tolerance=rank_tolerance)
+            each.take(fit, row_errors(engine, source, target, [fit])[:, 0], moments, size)
+
+    side_by_side([partial(search, each) for each in unfinished])
+    return {
+        group: Refinement(each.best, each.worst, each.bound) for group, each in searches.items()
+    }
+
+
+class _Search:
+    """The best map of a group so far, and the weights of the next fit."""
+
+    def __init__(self, group: Group, start: AffineMap, worst: float, rounding: float) -> None:
+        self.group, self.best, self.worst, self._rounding = group, start, worst, rounding
+        # The identity is the only element of its group.
+        self.bound = worst if group is Group.IDENTITY else 0.0
+        self.weights: Float | None = None
+
+    def is_done(self, tolerance: float) -> bool:
+        """Return whether the bracket is narrow enough."""
+        return self.worst <= max((1 + tolerance) * self.bound, self._rounding)
+
+    def take(
+        self, fitted: AffineMap, errors: Float, moments: CrossMoments, size: tuple[float, float]
+    ) -> None:
+        """Judge a fit, and weight every row by its error."""
+        weights = np.full(len(errors), 1.0 / len(errors)) if self.weights is None else self.weights
+        if errors.max() < self.worst:
+            self.best, self.worst = fitted, float(errors.max())
+        # If coordinates are dropped, only these groups have an exact least-squares fit.
+        exact = self.group in (Group.AFFINE, Group.SCALED_PERMUTATION)
+        if exact or len(fitted.source_mean) <= len(fitted.target_mean):
             # The fit minimises the weighted mean square, and no worst error is below its own
             # weighted mean: this bounds the worst error of the group.
             mean_square = float(weights @ errors**2) / float(weights.sum())
-            proved = float(np.sqrt(mean_square)) - _fit_rounding(group, moments, size)
-            bound = max(bound, min(proved, worst))
-        weights = weights * errors
-        weights = np.maximum(weights / weights.sum(), floor)
-    return Refinement(best, worst, bound)
+            proved = float(np.sqrt(mean_square)) - _fit_rounding(self.group, moments, size)
+            self.bound = max(self.bound, min(proved, self.worst))
+        weighted = weights * errors
+        total = float(weighted.sum())
+        # Every row keeps a little weight, or a row with zero error could never regain any.
+        self.weights = np.maximum(weighted / total, 1e-9 / len(errors)) if total > 0 else weights
 
 
 def _fit_rounding(group: Group, moments: CrossMoments, size: tuple[float, float]) -> float:
@@ -113,11 +185,5 @@ def _fit_rounding(group: Group, moments: CrossMoments, size: tuple[float, float]
     `size` contains the target's largest value and its extent.
     """
     largest, extent = size
-    condition = 1.0
-    if group is Group.AFFINE:
-        deviation = np.sqrt(np.diag(moments.source.scatter))
-        unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-        scatter = moments.source.scatter * np.outer(unit, unit)
-        inverse = moments.source.inverse * np.outer(deviation, deviation)
-        condition = float(np.linalg.norm(scatter) * np.linalg.norm(inverse))
+    condition = moments.source.condition if group is Group.AFFINE else 1.0
     return 10 * float(np.finfo(np.float64).eps) * (largest + condition * extent)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
+PARTS = 10_000
+"""Total of a task whose steps are parts of its time, and not things that can be counted."""
+
+
 class Progress(Protocol):
     """Receiver of the progress of long tasks."""
 

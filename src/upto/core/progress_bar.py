@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 import sys
 import time
@@ -13,6 +14,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from upto.core.progress import PARTS
 from upto.printable import printable
 from upto.question import resolve
 
@@ -54,15 +56,19 @@ class _Task:
         self.label, self.total = printable(label), total
         self.done = 0
         self._started, self._lock = time.monotonic(), Lock()
+        self._last = self._started
 
     def advance(self, steps: int) -> None:
         """Count steps, from any thread."""
         with self._lock:
             self.done += steps
+            self._last = time.monotonic()
 
     @property
     def count(self) -> str:
-        """Steps done; a total of 0 is unknown."""
+        """Steps done, or the share of the time; a total of 0 is unknown."""
+        if self.total == PARTS:
+            return f"{self.done / PARTS:.0%}"
         return f"{self.done} of {self.total}" if self.total else str(self.done)
 
     @property
@@ -71,15 +77,27 @@ class _Task:
         return _clock(time.monotonic() - self._started)
 
     @property
+    def seconds_left(self) -> float | None:
+        """Seconds left if steps continue at the pace of those done; None before the first."""
+        with self._lock:
+            done, last = self.done, self._last
+        if not 0 < done < self.total:
+            return None
+        then = (last - self._started) / done * (self.total - done)
+        # It runs down with the clock at first; a step that takes longer than all that was left is
+        # not the end.
+        return then * math.exp(-(time.monotonic() - last) / max(then, 1e-9))
+
+    @property
     def left(self) -> str:
-        """Time left if steps continue at this pace."""
-        if not 0 < self.done < self.total:
-            return ""
-        pace = (time.monotonic() - self._started) / self.done
-        return f"{_clock(pace * (self.total - self.done))} left"
+        """Time left, if it can be told."""
+        seconds = self.seconds_left
+        return "" if seconds is None else f"{_clock(seconds)} left"
 
     def __str__(self) -> str:
-        return f"{self.label}, {self.count} after {self.elapsed}"
+        return ", ".join(
+            filter(None, (self.label, f"{self.count} after {self.elapsed}", self.left))
+        )
 
 
 class _Watch(ABC):

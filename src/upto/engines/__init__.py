@@ -1,6 +1,15 @@
 """Engines run passes over rows: they decide where rows are stored and how blocks are summed."""
 
-from upto.engines.algebra import RANK_TOLERANCE, nearest_rotation, pseudo_inverse, varying
+from upto.engines.algebra import (
+    RANK_TOLERANCE,
+    algebra_on,
+    compute,
+    leading_eigenvectors,
+    nearest_rotation,
+    product,
+    pseudo_inverse,
+    varying,
+)
 from upto.engines.base import Engine, add, block_length
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.cluster import DaskEngine
@@ -12,12 +21,18 @@ from upto.engines.passes import (
     Survey,
     cross_moments,
     cross_scatters,
+    match,
     moments,
     row_moments,
     select_rows,
     survey,
 )
-from upto.engines.threads import ThreadsEngine, blas_threads_for
+from upto.engines.threads import (
+    ThreadsEngine,
+    blas_threads_for,
+    items_side_by_side,
+    side_by_side,
+)
 
 __all__ = [
     "ENGINE_NAMES",
@@ -30,17 +45,24 @@ __all__ = [
     "ThreadsEngine",
     "TorchEngine",
     "add",
+    "algebra_on",
     "blas_threads_for",
     "block_length",
     "choose_engine",
+    "compute",
     "cross_moments",
     "cross_scatters",
     "host_array",
+    "items_side_by_side",
+    "leading_eigenvectors",
+    "match",
     "moments",
     "nearest_rotation",
+    "product",
     "pseudo_inverse",
     "row_moments",
     "select_rows",
+    "side_by_side",
     "survey",
     "varying",
 ]

@@ -1,19 +1,103 @@
-"""Algebra on small matrices after a pass, on the host and in float64."""
+"""Algebra on d×d matrices after a pass, in float64 and where the rows are.
+
+Functions of matrices are written once against the array API. Within ``algebra_on(engine, width)``
+they run on the engine's device if it has one, else on the host; matrices go in and come out as host
+arrays.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import array_api_compat
 import numpy as np
 import scipy.linalg
 
+from upto.engines.threads import blas_threads_for
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
     from upto.core.array_types import Float
+    from upto.engines.base import Arrays, Engine
+
+    Compute = Callable[..., tuple[NDArray[Any], ...]]
 
 RANK_TOLERANCE = 1e-12
 """Directions whose variance is below this fraction of the largest count as absent."""
+
+
+WELL_CONDITIONED = 1e6
+"""Condition number, in the Frobenius norm, up to which a matrix is inverted as it is."""
+
+
+def on_host(function: Callable[..., Arrays], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Call ``function(xp, *arrays)`` with NumPy's namespace."""
+    return function(_NUMPY, *arrays)
+
+
+_NUMPY = array_api_compat.array_namespace(np.empty(0))
+
+
+_compute: ContextVar[Compute] = ContextVar("_compute", default=on_host)
+
+
+@contextmanager
+def algebra_on(engine: Engine, width: int) -> Iterator[None]:
+    """Run the algebra of this context where the engine keeps rows of this width."""
+    token = _compute.set(getattr(engine, "compute", on_host))
+    try:
+        with blas_threads_for(width):
+            yield
+    finally:
+        _compute.reset(token)
+
+
+def compute(function: Callable[..., Arrays], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Call ``function(xp, *arrays)`` on matrices, which it must not modify."""
+    return _compute.get()(function, *arrays)
+
+
+def eigh(matrix: Float) -> tuple[Float, Float]:
+    """Return the eigenvalues of a symmetric matrix in ascending order, and the eigenvectors."""
+    values, vectors = compute(_eigh, matrix)
+    return values, vectors
+
+
+def product(first: Float, second: Float) -> Float:
+    """Return a matrix product."""
+    (found,) = compute(_product, first, second)
+    return found
+
+
+def _eigh(xp: Any, matrix: Any) -> Arrays:
+    values, vectors = xp.linalg.eigh(matrix)
+    return values, vectors
+
+
+def leading_eigenvectors(matrix: Float, count: int) -> tuple[Float, Float]:
+    """Return the largest eigenvalues of a symmetric matrix in ascending order, and eigenvectors."""
+    values, vectors = compute(partial(_leading_eigenvectors, count=count), matrix)
+    return values, vectors
+
+
+def _leading_eigenvectors(xp: Any, matrix: Any, *, count: int) -> Arrays:
+    count = min(count, matrix.shape[0])
+    if array_api_compat.is_numpy_namespace(xp):
+        chosen = [matrix.shape[0] - count, matrix.shape[0] - 1]
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=chosen, check_finite=False)
+        return values, vectors
+    values, vectors = xp.linalg.eigh(matrix)
+    return values[-count:], vectors[:, -count:]
+
+
+def _product(xp: Any, first: Any, second: Any) -> Arrays:
+    return (xp.matmul(first, second),)
 
 
 def varying(deviation: Float) -> NDArray[np.bool_]:
@@ -32,10 +116,16 @@ def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Fl
     deviation = np.sqrt(np.diag(scatter))
     alive = varying(deviation)
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
-    values, vectors = np.linalg.eigh(scatter * np.outer(inverse, inverse))
+    scaled = scatter * np.outer(inverse, inverse)
+    if alive.all() and rank_tolerance < 1 / WELL_CONDITIONED:
+        found = _well_conditioned_inverse(scaled)
+        if found is not None:
+            found *= np.outer(inverse, inverse)
+            return found
+    values, vectors = eigh(scaled)
     kept = values > rank_tolerance * max(values[-1], np.finfo(float).tiny)
     scaled = vectors[:, kept] * inverse[:, None]
-    result: Float = (scaled / values[kept]) @ scaled.T
+    result = product(scaled / values[kept], scaled.T)
     if kept.all():
         return result
     lost = vectors[:, ~kept] * np.where(alive, inverse, inverse.max() or 1.0)[:, None]
@@ -45,12 +135,78 @@ def pseudo_inverse(scatter: Float, rank_tolerance: float = RANK_TOLERANCE) -> Fl
     return result
 
 
+def _well_conditioned_inverse(matrix: Float) -> Float | None:
+    """Return the inverse of a symmetric matrix; None unless its condition number is small."""
+    try:
+        with np.errstate(all="ignore"):
+            (inverse,) = compute(_inverse, matrix)
+            condition = float(np.linalg.norm(matrix) * np.linalg.norm(inverse))
+    except np.linalg.LinAlgError:
+        return None
+    return inverse if condition <= WELL_CONDITIONED else None
+
+
+def _inverse(xp: Any, matrix: Any) -> Arrays:
+    if array_api_compat.is_numpy_namespace(xp):
+        # From a Cholesky factor: a third of the work of the general inverse.
+        factor = scipy.linalg.cholesky(matrix, check_finite=False)
+        inverse, _ = scipy.linalg.lapack.dpotri(factor)
+        return (np.triu(inverse) + np.triu(inverse, 1).T,)
+    inverse = xp.linalg.inv(matrix)
+    return ((inverse + inverse.T) / 2,)
+
+
 def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) -> Float:
     """Return the (semi-)orthogonal matrix Q that maximises ``trace(Qᵀ cross)``.
 
     On the null space of the cross-covariance every rotation is equally good; the one closest to
     the identity is chosen, so that the result is unique and does not depend on rounding.
     """
+    rows, columns = cross.shape
+    if rows == columns >= _NARROW:
+        rotation, away = compute(_polar_factor, cross)
+        if float(away) <= _ORTHOGONAL:
+            return rotation
+    return _rotation_by_svd(cross, rank_tolerance)
+
+
+_NARROW = 128
+"""Width below which a singular value decomposition takes no longer."""
+_CONDITION = 1e-10
+"""Smallest over largest squared singular value above which squares are accurate enough."""
+_ORTHOGONAL = 1e-6
+"""Largest deviation from orthogonality, which one Newton-Schulz step reduces to its square."""
+
+
+def _polar_factor(xp: Any, matrix: Any) -> Arrays:
+    """Return M (MᵀM)^(-1/2), and how far it was from orthogonal before the last step.
+
+    The deviation is infinite if the matrix is so ill-conditioned that its square is inaccurate.
+    """
+    largest = xp.max(xp.abs(matrix))
+    scaled = matrix / xp.where(largest > 0, largest, xp.ones_like(largest))
+    gram = xp.matmul(scaled.T, scaled)
+    unknown = matrix, xp.full_like(largest, float("inf"))
+    if array_api_compat.is_numpy_namespace(xp) and _reciprocal_condition(gram) < _CONDITION / 10:
+        return unknown
+    values, vectors = xp.linalg.eigh(gram)
+    if not bool(values[0] > _CONDITION * values[-1]):
+        return unknown
+    rotation = xp.matmul(xp.matmul(scaled, vectors / xp.sqrt(values)), vectors.T)
+    away = xp.eye(matrix.shape[0], dtype=matrix.dtype) - xp.matmul(rotation.T, rotation)
+    return rotation + xp.matmul(rotation, away) / 2, xp.max(xp.abs(away))
+
+
+def _reciprocal_condition(matrix: Float) -> float:
+    """Estimate the reciprocal condition number of a positive matrix, which takes little work."""
+    factor, failed = scipy.linalg.lapack.dpotrf(matrix)
+    if failed:
+        return 0.0
+    found, _ = scipy.linalg.lapack.dpocon(factor, np.linalg.norm(matrix, 1))
+    return float(found)
+
+
+def _rotation_by_svd(cross: Float, rank_tolerance: float) -> Float:
     rows, columns = cross.shape
     size = max(rows, columns)
     padded = np.zeros((size, size))

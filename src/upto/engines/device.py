@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import InputError
+from upto.engines.algebra import on_host
 from upto.engines.base import block_length
 from upto.engines.blocks import check_block_rows, common_length, no_rows, widths_of
 from upto.engines.device_rows import (
+    DeviceRows,
     cast_blocks,
     host_array,
     is_resident,
@@ -22,7 +24,7 @@ from upto.engines.device_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 2**28
 _RESIDENT_SHARE = 0.6
+_SMALL = 200 * 200
+"""Values of a matrix below which the host is faster than the way to a device."""
 _SINGLE_ROWS = 65_536
 """Most rows summed in single precision before sums continue in float64."""
 
@@ -110,11 +114,17 @@ class TorchEngine:
         out: Any = None,
         dtype: str = "float64",
     ) -> Any:
-        """Transform blocks of rows and concatenate the results."""
+        """Transform blocks of rows and concatenate the results, on the device if `out` is there."""
         joined: list[NDArray[Any]] = []
+        filled = 0
         with self._pass(rows, params, dtype) as (xp, placed, blocks):
             for block, arrays in blocks:
-                part = host_array(function(xp, *arrays, *placed)[0])
+                found = function(xp, *arrays, *placed)[0]
+                if isinstance(out, DeviceRows):
+                    out.tensor[filled : filled + len(found)] = found
+                    filled += len(found)
+                    continue
+                part = host_array(found)
                 if out is None:
                     joined.append(part)
                 else:
@@ -124,6 +134,24 @@ class TorchEngine:
         if not joined:
             raise no_rows()
         return np.concatenate(joined)
+
+    def roughly(self) -> TorchEngine:
+        """Return this engine with products of three digits, for steps that are refined later."""
+        return replace(self, allow_tf32=True)
+
+    def compute(self, function: Callable[..., Arrays], *arrays: Any) -> tuple[NDArray[Any], ...]:
+        """Call ``function(xp, *arrays)`` on the device if the matrices are worth the way."""
+        import array_api_compat.torch as xp
+
+        torch, device = load_torch(), _chosen_device(self.device)
+        if device.type == "cpu" or max(map(np.size, arrays)) < _SMALL:
+            return on_host(function, *arrays)
+        try:
+            with torch.cuda.device(device), device:
+                found = function(xp, *(placed_param(array, device) for array in arrays))
+                return tuple(host_array(array) for array in found)
+        except (torch.cuda.OutOfMemoryError, torch.linalg.LinAlgError):
+            return on_host(function, *arrays)
 
     @contextmanager
     def _pass(

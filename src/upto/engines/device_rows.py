@@ -42,8 +42,12 @@ class DeviceRows:
 
     def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the rows at some positions."""
+        return host_array(self.pick(index).tensor).astype(self.dtype, copy=False)
+
+    def pick(self, index: NDArray[np.intp]) -> DeviceRows:
+        """Return the rows at some positions, on the device."""
         positions = load_torch().from_numpy(np.ascontiguousarray(index)).to(self.tensor.device)
-        return host_array(self.tensor[positions]).astype(self.dtype)
+        return DeviceRows(self.tensor[positions], self.dtype)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         return np.array(self[:], dtype=dtype)
@@ -51,6 +55,27 @@ class DeviceRows:
     def __repr__(self) -> str:
         n_samples, width = self.shape
         return f"DeviceRows({self.tensor.device}: {n_samples} × {width} {self.dtype})"
+
+
+def has_room(rows: Any, width: int, dtype: str) -> bool:
+    """Return whether rows are on a GPU where their images take at most half of the free memory."""
+    if not isinstance(rows, DeviceRows) or rows.tensor.device.type != "cuda":
+        return False
+    free, _ = load_torch().cuda.mem_get_info(rows.tensor.device)
+    return bool(2 * rows.shape[0] * width * np.dtype(dtype).itemsize <= free)
+
+
+def room_for(rows: Any, shape: tuple[int, int], dtype: str) -> DeviceRows | None:
+    """Return room for the images of rows that are on a device, there; None for other rows."""
+    if not isinstance(rows, DeviceRows):
+        return None
+    torch, device = load_torch(), rows.tensor.device
+    try:
+        return DeviceRows(
+            torch.empty(shape, dtype=tensor_type(dtype), device=device), np.dtype(dtype)
+        )
+    except torch.cuda.OutOfMemoryError:
+        return None
 
 
 def host_array(array: Any) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core.array_types import Float
+from upto.engines.algebra import eigh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,8 +78,13 @@ def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
         return Span(axes=np.empty((len(deviation), 0)), widths=np.empty(0), is_thin=False)
     own = deviation[alive]
     noise = np.square(_MARGIN * rounding[alive] / own)
+    variances, axes = eigh(part.scatter / part.weight)
+    # The least variance at unit variance of coordinates is not below this one.
+    least_at_unit = variances[0] / float(deviation.max()) ** 2
+    if least_at_unit > max(COVARIANCE * len(deviation), float(noise.max())):
+        return Span(axes=axes[:, ::-1], widths=np.sqrt(variances[::-1]), is_thin=False)
     scale = np.outer(own, own) * part.weight
-    values, vectors = np.linalg.eigh(part.scatter[np.ix_(alive, alive)] / scale)
+    values, vectors = eigh(part.scatter[np.ix_(alive, alive)] / scale)
     least = noise @ np.square(vectors)
     kept = values > np.maximum(COVARIANCE * values[-1], least)
     kept[-1] = True
@@ -91,11 +97,10 @@ def find_span(part: Moments, sample: Float, rounding: Float) -> Span:
         if np.count_nonzero(found > least) > np.count_nonzero(kept):
             is_thin = True
             values, vectors, kept = found, turned.T, found > least
-    if len(kept) == len(deviation) and kept.all() and not is_thin:
-        variances, axes = np.linalg.eigh(part.scatter / part.weight)
-        # Coordinates of very different scales need the detour through unit variance.
-        if variances[0] > COVARIANCE * variances[-1]:
-            return Span(axes=axes[:, ::-1], widths=np.sqrt(variances[::-1]), is_thin=False)
+    everything = len(kept) == len(deviation) and kept.all() and not is_thin
+    # Coordinates of very different scales need the detour through unit variance.
+    if everything and variances[0] > COVARIANCE * variances[-1]:
+        return Span(axes=axes[:, ::-1], widths=np.sqrt(variances[::-1]), is_thin=False)
     out = np.zeros((len(deviation), np.count_nonzero(kept)))
     out[alive] = own[:, None] * vectors[:, kept] * np.sqrt(values[kept])
     axes, widths, _ = np.linalg.svd(out, full_matrices=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core.array_types import Float
+from upto.core.array_types import Float, Index
 from upto.engines.algebra import nearest_rotation, pseudo_inverse
 
 if TYPE_CHECKING:
@@ -30,15 +30,34 @@ class Moments:
     mean: Float
     scatter: Float
 
-    @property
+    @cached_property
     def total_variance(self) -> float:
         """Mean squared distance to the centre."""
-        return float(np.trace(self.scatter)) / self.weight
+        return float(np.trace(self.scatter)) / self.weight if self.weight else 0.0
+
+    def without_scatter(self) -> Moments:
+        """Return the weight, the mean and the total variance alone."""
+        found = Moments(self.weight, self.mean, np.empty((0, 0)))
+        found.__dict__["total_variance"] = self.total_variance
+        return found
 
     @cached_property
     def inverse(self) -> Float:
         """Moore-Penrose inverse of the scatter matrix, computed once."""
         return pseudo_inverse(self.scatter)
+
+    @cached_property
+    def condition(self) -> float:
+        """Condition number of the scatter matrix at unit variance, in the Frobenius norm."""
+        deviation = np.sqrt(np.diag(self.scatter))
+        unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+        scatter = self.scatter * np.outer(unit, unit)
+        inverse = self.inverse * np.outer(deviation, deviation)
+        return float(np.linalg.norm(scatter) * np.linalg.norm(inverse))
+
+    def keep_inverse(self, inverse: Float) -> None:
+        """Keep an inverse that was computed in another way."""
+        self.__dict__["inverse"] = inverse
 
     def __add__(self, other: Moments) -> Moments:
         weight = self.weight + other.weight
@@ -68,12 +87,35 @@ class CrossMoments:
         """The (semi-)orthogonal matrix that rotates the source onto the target, computed once."""
         return nearest_rotation(self.cross)
 
+    @cached_property
+    def matching(self) -> Index:
+        """The source coordinate of each target coordinate, by largest total covariance, once.
+
+        The runs are of equal width.
+        """
+        return np.argsort(match(np.abs(self.cross))[1])
+
     def flipped(self) -> CrossMoments:
-        """Exchange source and target; the rotation is transposed."""
+        """Exchange source and target; the rotation is transposed and the matching inverted."""
         flipped = CrossMoments(self.target, self.source, self.cross.T)
         if "rotation" in self.__dict__:
             flipped.__dict__["rotation"] = self.rotation.T
+        if "matching" in self.__dict__:
+            flipped.__dict__["matching"] = np.argsort(self.matching)
         return flipped
+
+
+def match(gain: Float) -> tuple[Index, Index]:
+    """Return the rows and columns that are matched one to one with the largest total gain."""
+    from scipy.optimize import linear_sum_assignment
+
+    cost = -gain
+    # Shifting a row or column that every matching contains changes none, and shortens the search.
+    for axis in (1, 0):
+        if 0 < gain.shape[1 - axis] <= gain.shape[axis]:
+            cost -= cost.min(axis=axis, keepdims=True)
+    rows, columns = linear_sum_assignment(cost)
+    return rows, columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

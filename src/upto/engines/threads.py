@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import nullcontext
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
 
     from upto.engines.base import Arrays, Combine, Statistic
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _WIDE = 512
 """Width below which one BLAS thread factorises matrices faster than several."""
+_WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 1024, 4
+"""Width from which work is done one item after another, and the most items at a time: each needs
+memory for a few square matrices."""
 _TASKS = 64
 """Number of tasks, which fixes the order of summation independently of the number of threads."""
 
@@ -146,7 +152,7 @@ class ThreadsEngine:
         blocks = slices_of(n_samples, length)
         size = 1 if block_by_block else -(-len(blocks) // _TASKS)
         tasks = [blocks[i : i + size] for i in range(0, len(blocks), size or 1)]
-        n_threads = min(self.n_threads or os.cpu_count() or 1, len(tasks))
+        n_threads = min(self.n_threads or _n_cores(), len(tasks))
         if n_threads <= 1:
             limits = nullcontext() if len(tasks) == 1 else _one_blas_thread()
             with limits:
@@ -169,6 +175,51 @@ class ThreadsEngine:
                     future.cancel()
                 # Running tasks still read rows that the caller may close.
                 wait([future for _, future in waiting])
+
+
+@contextmanager
+def items_side_by_side(
+    engine: Any, work: Callable[[Any, S], T], items: Sequence[S], *, width: int
+) -> Iterator[Iterator[T]]:
+    """Give an iterator of ``work(engine, item)`` of every item, in order, several at a time.
+
+    Factorising narrow matrices takes one thread, so other items occupy the other cores. Passes are
+    then run by the thread of their item. Engines other than threads work on one item at a time, as
+    do wide matrices, whose factorisations use all cores and need most memory.
+    """
+    n_threads = 1
+    if isinstance(engine, ThreadsEngine) and width < _WIDEST_SIDE_BY_SIDE:
+        n_threads = min(engine.n_threads or os.cpu_count() or 1, len(items), _SIDE_BY_SIDE)
+    if n_threads <= 1:
+        yield (work(engine, item) for item in items)
+        return
+    pool, alone = _pool(n_threads), replace(engine, n_threads=1)
+    waiting: deque[Future[T]] = deque()
+    left = iter(items)
+
+    def submit(count: int) -> None:
+        for item in islice(left, count):
+            waiting.append(pool.submit(copy_context().run, work, alone, item))
+
+    def results() -> Iterator[T]:
+        while waiting:
+            yield waiting.popleft().result()
+            submit(1)
+
+    with _one_blas_thread():
+        try:
+            submit(n_threads + 1)
+            yield results()
+        finally:
+            for future in waiting:
+                future.cancel()
+            wait(waiting)
+
+
+@cache
+def _n_cores() -> int:
+    # Asking the system takes as long as a pass over few rows.
+    return os.cpu_count() or 1
 
 
 @cache
@@ -200,6 +251,22 @@ def blas_threads_for(width: int) -> Any:
     return _one_blas_thread() if width < _WIDE else nullcontext()
 
 
+def side_by_side(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Call functions in threads that share the cores, and return their results in order."""
+    cores = _n_cores()
+    n_threads = min(len(calls), cores)
+    if n_threads <= 1:
+        return [call() for call in calls]
+    libraries = _controller().select(user_api="blas").lib_controllers
+    allowed = max((library.num_threads for library in libraries), default=1)
+    limit = _controller().limit(limits=min(allowed, cores // n_threads), user_api="blas")
+    # Not the threads of passes, for which a call may wait.
+    with limit, ThreadPoolExecutor(n_threads) as pool:
+        waiting = [pool.submit(copy_context().run, call) for call in calls]
+        return [each.result() for each in waiting]
+
+
+@cache
 def _numpy_namespace() -> Any:
     return array_api_compat.array_namespace(np.empty(0))
 

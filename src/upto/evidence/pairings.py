@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import random_stream
+from upto.core.array_types import Float
 from upto.measures import squared_distances
 
 if TYPE_CHECKING:
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from upto.core.array_types import Float
     from upto.evidence.memory import Memory
     from upto.evidence.split import Split
 
@@ -29,8 +31,30 @@ _FEWEST = 10
 """With fewer rows, none counts as far."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Close:
+    """Rows of the first run and of the second that should be close, each times a factor.
+
+    Rows with factors are about their means. Those that differ only in factors share a product.
+    """
+
+    first: Float
+    second: Float
+    first_factor: float = 1.0
+    second_factor: float = 1.0
+
+    def first_rows(self, count: int) -> Close:
+        """Return the first rows."""
+        return replace(self, first=self.first[:count], second=self.second[:count])
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What identifies the rows without their factors."""
+        return id(self.first), id(self.second)
+
+
 def pairing_p_values(
-    questions: Sequence[Sequence[tuple[Float, Float]]],
+    questions: Sequence[Sequence[Close]],
     *,
     permutations: int,
     seed: int,
@@ -51,8 +75,7 @@ def pairing_p_values(
     Parameters
     ----------
     questions
-        For each question, one or more pairs of row arrays, of the first run and of the second, that
-        should be close; the closest pair counts.
+        For each question, one or more pairs of row arrays that should be close; the closest counts.
     permutations, seed
         Number of random pairings, and the seed of the random number generator.
     near
@@ -64,18 +87,36 @@ def pairing_p_values(
     """
     if memory is not None:
         strata = None if strata is None else strata[memory.order :]
-        questions = [
-            [(_bounded(memory.what_is_new(a)), _bounded(memory.what_is_new(b))) for a, b in each]
-            for each in questions
-        ]
         near = None if near is None else memory.known_throughout(near)
+    if near is not None and near.all():
+        near = None
     if near is not None:
-        questions = [[(a[near], b[near]) for a, b in each] for each in questions]
         strata = None if strata is None else strata[near]
-    n_rows = len(questions[0][0][0])
+    chosen: dict[int, Float] = {}
+
+    def rows_of(rows: Float) -> Float:
+        if id(rows) not in chosen:
+            own = rows if memory is None else _bounded(memory.what_is_new(rows))
+            chosen[id(rows)] = own if near is None else own[near]
+        return chosen[id(rows)]
+
+    n_rows = len(rows_of(questions[0][0].first))
     orders = _pairings(n_rows, permutations, seed, strata, moved=memory is not None)
+    orders = orders + n_rows * np.arange(n_rows)
+    counts = Counter(each.key for ways in questions for each in ways)
+    products: dict[tuple[int, int], _Products] = {}
+
+    def closeness(each: Close) -> Float:
+        first, second = rows_of(each.first), rows_of(each.second)
+        if each.first_factor == each.second_factor == 1.0 and counts[each.key] == 1:
+            return _closeness(squared_distances(first, second), orders)
+        if each.key not in products:
+            products[each.key] = _Products(first, second)
+        factors = each.first_factor, each.second_factor
+        return _closeness(products[each.key].squared_distances(*factors), orders)
+
     standardised = np.stack(
-        [np.min([_closeness(*both, orders) for both in each], axis=0) for each in questions]
+        [np.min([closeness(each) for each in ways], axis=0) for ways in questions]
     )
     smallest = standardised.min(axis=0)
     # The first pairing is the true one: counting it makes the test valid.
@@ -83,10 +124,25 @@ def pairing_p_values(
     return [float(np.mean(smallest <= own[0] + slack)) for own in standardised]
 
 
-def _closeness(first: Float, second: Float, orders: NDArray[np.intp]) -> Float:
+class _Products:
+    """Products of all rows of the first run and all of the second."""
+
+    def __init__(self, first: Float, second: Float) -> None:
+        self._first = np.einsum("ij,ij->i", first, first)[:, None]
+        self._second = np.einsum("ij,ij->i", second, second)
+        self._products = first @ second.T
+
+    def squared_distances(self, first_factor: float, second_factor: float) -> Float:
+        """Return the squared distances of the rows times their factors."""
+        squared: Float = self._products * (-2 * first_factor * second_factor)
+        squared += self._first * first_factor**2
+        squared += self._second * second_factor**2
+        return np.maximum(squared, 0.0, out=squared)
+
+
+def _closeness(squared: Float, places: NDArray[np.intp]) -> Float:
     """Return the mean distances of paired rows, standardised over the pairings."""
-    distances = np.sqrt(squared_distances(first, second))
-    means = distances[np.arange(len(first)), orders].mean(axis=1)
+    means = np.sqrt(squared.take(places)).mean(axis=1)
     spread = float(means.std())
     return (means - means.mean()) / spread if spread > 0 else np.zeros_like(means)
 

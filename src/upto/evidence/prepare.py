@@ -12,11 +12,12 @@ from upto.core.array_types import Float
 from upto.engines import Moments, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows
-from upto.evidence.split import take_rows
+from upto.evidence.split import pick_rows, take_rows
 from upto.files.survey import run_findings
 from upto.ica import Unmixing, find_components, nongaussianity
 from upto.ica.components import spans
 from upto.ica.gaussianity import CLEAR
+from upto.ica.whiten import Whitening, leading_whitening, principal_whitening
 from upto.measures import diameter, distance_quantile
 
 if TYPE_CHECKING:
@@ -33,11 +34,18 @@ QUANTILE_ROWS = 2048
 _JUDGED_BYTES = 2**26
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
 """Largest and smallest number of held-out rows for a test of Gaussianity."""
-ROWS_FOR_EACH = 5
-"""Smallest number of fitted rows per component; it limits the number of components."""
-ITERATIONS, ICA_TOLERANCE = 100, 1e-4
+ROWS_FOR_EACH, ROWS_FOR_EACH_OF_MANY, MANY = 5, 40, 32
+"""Smallest numbers of fitted rows per component: of few components, and of more than `MANY`.
+
+With fewer rows, the least Gaussian directions are those of noise, not of sources.
+"""
+MOST_PER_ROOT = 2.2
+"""Largest number of components per square root of the fitted rows: more do not leave the start."""
+ITERATIONS, ITERATIONS_AFTER_NONE, ICA_TOLERANCE = 100, 20, 1e-4
 FEW_FOR_EACH = 50
 """Fitted rows per component below which ICA is unreliable."""
+SEARCHED_FOR_EACH, SEARCHED_PER_SQUARE = 60, 1.5
+"""Smallest numbers of rows per component, and per square of their number, that are searched."""
 ICA_WORK = 5e11
 """Largest number of floating-point operations of one ICA; it limits the rows used."""
 
@@ -49,8 +57,8 @@ class PreparedRun:
     `sample` are the first rows in key order, in memory; `judged` are the held-out rows, in memory
     if they fit, in the order of the run; `paired` are the held-out rows whose pairing is permuted;
     `span` are the directions in which the run varies; `precision` is the relative deviation that
-    rounding alone causes. `unmixing` are the components of the fitted rows, `unmixing_in_sample`
-    those of all rows.
+    rounding alone causes. The moments `held_out` have no scatter matrix. `unmixing` are the
+    components of the fitted rows, `unmixing_in_sample` those of all rows.
     """
 
     rows: Any
@@ -118,11 +126,15 @@ def prepare_run(
     n_components = n_non_gaussian = None
     if ica:
         fitting = split.first_rows(run.n_samples, 0)
-        wanted = max(1, min(rank, len(fitting) // ROWS_FOR_EACH))
-        unmixing = _unmix(engine, rows, fitted, fitting, wanted, seed)
+        wanted = n_components_for(len(fitting), rank)
+        whitening = None if span.is_thin else leading_whitening(fitted, wanted, rank)
+        unmixing = _unmix(engine, rows, fitted, fitting, wanted, whitening, seed)
         if in_sample:
             everyone = split.first_rows(run.n_samples)
-            unmixing_in_sample = _unmix(engine, rows, everything, everyone, wanted, seed, unmixing)
+            whitening = None if span.is_thin else _whitening_along(span, everything, wanted)
+            unmixing_in_sample = _unmix(
+                engine, rows, everything, everyone, wanted, whitening, seed, unmixing
+            )
         n_components = len(unmixing.components)
         scores = _judge_components(engine, rows, unmixing, split)
         findings += _ica_findings(run, unmixing, scores, rank=rank, split=split)
@@ -137,7 +149,7 @@ def prepare_run(
         precision=_precision(rounding, everything),
         pilot=found.mean,
         fitted=fitted,
-        held_out=held_out,
+        held_out=held_out.without_scatter(),
         everything=everything,
         summary=RunSummary(
             name=run.name,
@@ -171,30 +183,47 @@ def _judged(engine: Engine, rows: Any, split: Split) -> Float | None:
     return take_rows(engine, rows, index)
 
 
+def n_components_for(n_fitted: int, rank: int) -> int:
+    """Return how many components these rows can carry."""
+    carried = min(n_fitted // ROWS_FOR_EACH_OF_MANY, int(MOST_PER_ROOT * np.sqrt(n_fitted)))
+    return max(1, min(rank, max(MANY, carried), n_fitted // ROWS_FOR_EACH))
+
+
+def _whitening_along(span: Span, part: Moments, n_components: int) -> Whitening:
+    axes, widths = span.axes[:, :n_components], span.widths[:n_components]
+    return principal_whitening(part.mean, axes, widths, span.rank)
+
+
 def _unmix(
     engine: Engine,
     rows: Any,
     part: Moments,
     positions: NDArray[np.intp],
     n_components: int,
+    whitening: Whitening | None,
     seed: int,
     start: Unmixing | None = None,
 ) -> Unmixing:
-    width = rows.shape[1]
+    width = n_components if whitening is not None else int(rows.shape[1])
     affordable = int(ICA_WORK / (4.0 * width**2 * ITERATIONS))
-    limit = max(affordable, 20 * width, 2048)
-    held = take_rows(engine, rows, positions[:limit])
-    if start is not None and not spans(start.components, part, n_components):
+    # With fewer rows per component than components, most steps are spent on leaving the start.
+    searched = SEARCHED_PER_SQUARE * n_components**2
+    limit = max(affordable, int(searched), SEARCHED_FOR_EACH * n_components, 2048)
+    held = pick_rows(engine, rows, positions[:limit])
+    # Where the fitted rows led nowhere, the others added to them rarely do.
+    is_promising = start is None or start.converged
+    if start is not None and not spans(start.components, part, n_components, whitening):
         start = None
     return find_components(
         engine,
         held,
         part=part,
         n_components=n_components,
+        whitening=whitening,
         start=None if start is None else start.components,
         seed=seed,
         tolerance=ICA_TOLERANCE,
-        max_iterations=ITERATIONS,
+        max_iterations=ITERATIONS if is_promising else ITERATIONS_AFTER_NONE,
     )
 
 

@@ -121,6 +121,9 @@ def find_near_copies(
     samples = [take_rows(engine, rows, looked_at) for rows in runs]
     if any(_is_sparse(sample) for sample in samples):
         return None
+    centres = [sample.mean(axis=0) for sample in samples]
+    for sample, centre in zip(samples, centres, strict=True):
+        sample -= centre
     scales = [_scale(sample) for sample in samples]
     anchors = np.arange(min(ANCHORS, len(looked_at)))
     distances = _distances(samples, scales, anchors)
@@ -137,7 +140,10 @@ def find_near_copies(
     if len(distinct) > GROUPED:
         return NearCopies(share=share, units=None)
     if len(distinct) > len(looked_at):
-        samples = [take_rows(engine, rows, distinct) for rows in runs]
+        samples = [
+            take_rows(engine, rows, distinct) - centre
+            for rows, centre in zip(runs, centres, strict=True)
+        ]
     units = np.empty(n_samples, dtype=np.intp)
     # Equal rows are copies as well: they join the group of the row that was compared.
     of_distinct = np.empty(len(distinct), dtype=np.intp)
@@ -157,8 +163,8 @@ def _is_sparse(sample: Float) -> bool:
     return float(np.mean(some == np.median(some, axis=0))) > _SPARSE
 
 
-def _scale(sample: Float) -> float:
-    spread = float(np.sqrt(np.mean((sample - sample.mean(axis=0)) ** 2) * sample.shape[1]))
+def _scale(centred: Float) -> float:
+    spread = float(np.sqrt(np.vdot(centred, centred) / len(centred)))
     return spread if spread > 0 else 1.0
 
 
@@ -166,8 +172,7 @@ def _distances(samples: Sequence[Float], scales: Sequence[float], rows: Index) -
     """Return distances of some rows to all, scaled by the spread; the largest over the runs."""
     found = None
     for sample, scale in zip(samples, scales, strict=True):
-        centred = (sample - sample.mean(axis=0)) / scale
-        own = np.sqrt(np.maximum(squared_distances(centred[rows], centred), 0.0))
+        own = np.sqrt(squared_distances(sample[rows], sample)) / scale
         found = own if found is None else np.maximum(found, own)
     return np.asarray(found)
 

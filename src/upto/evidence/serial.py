@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.fft
 
+from upto.engines import leading_eigenvectors, product
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -154,7 +156,11 @@ def leading(rows: Float) -> Float:
     centred = rows - rows.mean(axis=0)
     # Fourth powers would overflow long before the squares of the rows do.
     centred = centred / max(float(np.abs(centred).max(initial=0.0)), np.finfo(float).tiny)
-    values, vectors = np.linalg.eigh(centred.T @ centred)
-    kept = values > _FLAT * max(float(values[-1]), np.finfo(float).tiny)
-    leading: Float = centred @ vectors[:, kept][:, ::-1][:, :AXES]
-    return leading
+    if centred.shape[0] < centred.shape[1]:
+        values, vectors = leading_eigenvectors(product(centred, centred.T), AXES)
+        scores: Float = vectors * np.sqrt(np.maximum(values, 0.0))
+    else:
+        values, vectors = leading_eigenvectors(product(centred.T, centred), AXES)
+        scores = centred @ vectors
+    kept = values > _FLAT * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
+    return scores[:, kept][:, ::-1]

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from upto.core import GatheringRows, random_stream
 from upto.core.array_types import Float, Index
-from upto.engines import host_array, select_rows
+from upto.engines import select_rows
+from upto.engines.array_functions import bits_of, is_torch
+from upto.engines.device_rows import DeviceRows, host_array
 from upto.evidence.memory import Memory
 
 if TYPE_CHECKING:
@@ -254,8 +256,9 @@ def row_keys(engine: Engine, rows: Any, seed: int) -> NDArray[np.uint64]:
     draws = random_stream(seed, "row keys").integers(
         2**63, size=rows.shape[1], dtype=np.uint64, endpoint=False
     )
-    keys: NDArray[np.uint64] = engine.map_blocks(_hash_rows, rows, params=(draws * 2 + 1,))
-    return _mix(keys)
+    multipliers = (draws * 2 + 1).view(np.int64)
+    keys: NDArray[np.int64] = engine.map_blocks(_hash_rows, rows, params=(multipliers,))
+    return _mix(keys.view(np.uint64))
 
 
 def name_keys(names: NDArray[Any], seed: int) -> NDArray[np.uint64]:
@@ -269,6 +272,8 @@ def name_keys(names: NDArray[Any], seed: int) -> NDArray[np.uint64]:
 
 def take_rows(engine: Engine, rows: Any, index: Index) -> Float:
     """Load the selected rows into memory, in the order of `index`, in at most one pass."""
+    if type(rows) is np.ndarray:
+        return rows[index].astype(np.float64, copy=False)
     ordered = np.sort(index)
     back = np.searchsorted(ordered, index)
     if isinstance(rows, np.ndarray):
@@ -280,12 +285,18 @@ def take_rows(engine: Engine, rows: Any, index: Index) -> Float:
     return select_rows(engine, rows, keep)[back]
 
 
+def pick_rows(engine: Engine, rows: Any, index: Index) -> Any:
+    """Return the selected rows where the engine keeps them, for further passes."""
+    return rows.pick(index) if isinstance(rows, DeviceRows) else take_rows(engine, rows, index)
+
+
 def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:
-    # The array API has no bit views, so this runs on the host. Adding zero makes -0 into 0.
-    bits = np.ascontiguousarray(host_array(x) + 0.0).view(np.uint64)
+    # Adding zero makes -0 into 0; integers wrap around.
+    bits = bits_of(x + 0.0)
     # The low bits of low-precision floats are zero: fold the high bits onto them.
-    folded = bits ^ (bits >> np.uint64(32))
-    return ((folded * host_array(multipliers)).sum(axis=1, dtype=np.uint64),)
+    folded = bits ^ ((bits >> 32) & 0xFFFFFFFF)
+    factors = multipliers if is_torch(bits) else host_array(multipliers)
+    return ((folded * factors).sum(axis=1),)
 
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

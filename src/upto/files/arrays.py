@@ -157,7 +157,7 @@ def _from_tensor(tensor: Any, name: str) -> NDArray[Any]:
             # NumPy has no bfloat16 and no float8.
             plain = plain.float()
         array: NDArray[Any] = plain.numpy()
-    except (RuntimeError, TypeError, NotImplementedError) as error:
+    except (RuntimeError, TypeError) as error:
         message = f"{name} is a torch tensor that has no values in memory ({reason(error)})."
         raise InputError(message) from None
     return array

@@ -1,28 +1,36 @@
-"""Read parquet tables, one row group at a time."""
+"""Read parquet tables, one row group at a time, and large ones page by page."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import InputError, MissingExtraError
+from upto.files.arrow_columns import copy_column
 from upto.files.damage import damage_reported, damaged
 from upto.files.declared import check_declared
 from upto.files.request import Columns, Contents, Request, names_of_coordinates
+from upto.files.row_groups import LargeGroup
 from upto.files.rows import BlockRows
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
 from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 _CACHED_GROUPS = 2
 _CACHED_BYTES = 128 * 2**20
+_LARGE_BYTES = 128 * 2**20
+"""Most bytes of a row group that is decoded as a whole."""
+_BATCH_BYTES = 2**23
+_BUFFER_BYTES = 2**16
 _LABEL_BYTES = 8
 
 
@@ -68,8 +76,8 @@ def parquet_kinds(path: Path) -> dict[str, ColumnKind]:
 class ParquetRows(BlockRows):
     """Feature columns, or one column of lists, of a parquet file.
 
-    Threads share the most recently decoded row groups: neighbouring blocks mostly lie in the same
-    group, which cannot be decoded in part.
+    Threads share the most recently decoded row groups, because neighbouring blocks mostly lie in
+    the same group. Large groups are decoded page by page, and neighbouring blocks share the pages.
 
     Parameters
     ----------
@@ -81,6 +89,7 @@ class ParquetRows(BlockRows):
 
     _file: Any
     _cache: OrderedDict[int, NDArray[Any]]
+    _large: OrderedDict[int, LargeGroup]
     _lock: threading.Lock
 
     def __init__(self, path: Path, names: tuple[str, ...]) -> None:
@@ -105,11 +114,20 @@ class ParquetRows(BlockRows):
     def _read(self, start: int, stop: int) -> NDArray[Any]:
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         last = int(np.searchsorted(self._starts, stop, side="left"))
-        parts = []
+        if last - first == 1:
+            return self._rows_of(first, start, stop)
+        out = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         for group in range(first, last):
-            begin = int(self._starts[group])
-            parts.append(self._group(group)[max(start - begin, 0) : stop - begin])
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+            begin, end = self._bounds(group)
+            begin, end = max(begin, start), min(end, stop)
+            out[begin - start : end - start] = self._rows_of(group, begin, end)
+        return out
+
+    def _rows_of(self, group: int, start: int, stop: int) -> NDArray[Any]:
+        begin, end = self._bounds(group)
+        if (end - begin) * self._row_bytes > _LARGE_BYTES:
+            return self._large_group(group).read(start - begin, stop - begin)
+        return self._group(group)[start - begin : stop - begin]
 
     def _group(self, group: int) -> NDArray[Any]:
         with self._lock:
@@ -123,39 +141,77 @@ class ParquetRows(BlockRows):
                 self._cache.popitem(last=False)
             return values
 
+    def _large_group(self, group: int) -> LargeGroup:
+        with self._lock:
+            found = self._large.pop(group, None)
+            if found is None:
+                begin, end = self._bounds(group)
+                shape = (end - begin, self.shape[1])
+                decode = partial(self._decoded_in_part, group)
+                found = LargeGroup(self.path, shape, self.dtype, decode)
+            self._large[group] = found
+            in_memory = [each for each, kept in self._large.items() if not kept.is_stored]
+            for each in in_memory[:-_CACHED_GROUPS]:
+                del self._large[each]
+            return found
+
     def _decode(self, group: int) -> NDArray[Any]:
+        begin, end = self._bounds(group)
         table = self._opened(self.path).read_row_group(group, columns=[*self.names])
-        begin, end = (int(each) for each in self._starts[group : group + 2])
-        if table.num_rows != end - begin:
-            why = f"rows {begin} to {end} decode to {table.num_rows}"
-            raise InputError(damaged(self.path, why))
+        self._check_count(begin, end, table.num_rows)
+        return self._values(table, begin)
+
+    def _decoded_in_part(self, group: int) -> Iterator[NDArray[Any]]:
+        import pyarrow as pa
+
+        begin, end = self._bounds(group)
+        # A file of its own: other threads may read from the shared one meanwhile.
+        batches = _open(self.path).iter_batches(
+            max(1, _BATCH_BYTES // self._row_bytes), row_groups=[group], columns=[*self.names]
+        )
+        row = begin
+        for batch in batches:
+            if row + batch.num_rows > end:
+                self._check_count(begin, end, row + batch.num_rows - begin)
+            yield self._values(pa.Table.from_batches([batch]), row)
+            row += batch.num_rows
+        self._check_count(begin, end, row - begin)
+
+    def _check_count(self, begin: int, end: int, n_rows: int) -> None:
+        if n_rows != end - begin:
+            raise InputError(damaged(self.path, f"rows {begin} to {end} decode to {n_rows}"))
+
+    def _values(self, table: Any, begin: int) -> NDArray[Any]:
         if self._is_list:
             return self._lists(table.column(self.names[0]).combine_chunks(), begin)
         values = np.empty((table.num_rows, len(self.names)), dtype=self.dtype)
         for position, name in enumerate(self.names):
             column = table.column(name)
             self._refuse_nulls(column, name, begin)
-            values[:, position] = column.to_numpy()
+            copy_column(column, values[:, position])
         return values
 
     def _lists(self, column: Any, begin: int) -> NDArray[Any]:
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        name = self.names[0]
+        name, width = self.names[0], self.shape[1]
         self._refuse_nulls(column, name, begin)
-        lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(lengths != self.shape[1])
+        lengths = np.empty(len(column), dtype=np.int64)
+        copy_column(pa.chunked_array([pc.list_value_length(column)]), lengths)
+        wrong = np.flatnonzero(lengths != width)
         if len(wrong):
             row = int(wrong[0])
             message = (
                 f"{self.path}::{name} has {lengths[row]} values in row {begin + row} but "
-                f"{self.shape[1]} in row 0: all rows need the same number."
+                f"{width} in row 0: all rows need the same number."
             )
             raise InputError(message)
         flat = column.flatten()
         self._refuse_nulls(flat, name, begin)
-        values: NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(-1, self.shape[1])
-        return np.array(values, dtype=self.dtype)
+        values = np.empty(len(column) * width, dtype=self.dtype)
+        copy_column(pa.chunked_array([flat]), values)
+        return values.reshape(-1, width)
 
     def _refuse_nulls(self, column: Any, name: str, begin: int) -> None:
         if column.null_count:
@@ -170,19 +226,27 @@ class ParquetRows(BlockRows):
             self._file = _open(path)
         return self._file
 
+    def _bounds(self, group: int) -> tuple[int, int]:
+        return int(self._starts[group]), int(self._starts[group + 1])
+
+    @property
+    def _row_bytes(self) -> int:
+        return self.shape[1] * self.dtype.itemsize
+
     def _cached_bytes(self) -> int:
         return sum(values.nbytes for values in self._cache.values())
 
     def _prepare(self) -> None:
         self._file = None
         self._cache = OrderedDict()
+        self._large = OrderedDict()
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             name: value
             for name, value in self.__dict__.items()
-            if name not in ("_file", "_cache", "_lock")
+            if name not in ("_file", "_cache", "_large", "_lock")
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -197,7 +261,10 @@ def _open(path: Path) -> Any:
         what = f"reading {path.name}"
         raise MissingExtraError(what, package="pyarrow", extra="tables") from None
     with damage_reported(path):
-        file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+        # Without a buffer of their own, all bytes of a column in a row group are read at once.
+        file = pq.ParquetFile(
+            path, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
+        )
         names = file.schema_arrow.names
     check_names(path, names)
     return file

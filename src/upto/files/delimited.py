@@ -11,12 +11,13 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.errors import reason, shortened
+from upto.files.plain_tables import PlainTable
 from upto.files.request import Columns, Contents, Request, names_of_coordinates
 from upto.files.tables import ColumnKind, check_names, column_layout, label_column, table_layout
 from upto.files.text_values import column_of, text_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,15 +32,9 @@ def read_text(request: Request) -> Contents:
     with _open_table(request.path) as table:
         layout = table_layout(request, table.kinds)
         keep = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
-        kept: dict[str, list[str]] = {name: [] for name in keep}
-        numbers = []
-        for lines in table.chunks():
-            numbers.append(table.numbers(lines, layout.features))
-            for name, cells in kept.items():
-                position = table.position[name]
-                cells.extend(line[position] for _, line in lines)
+        rows, kept = table.read(layout.features, keep)
     return Contents(
-        rows=np.concatenate(numbers),
+        rows=rows,
         ids=None if layout.ids is None else _labels(request, kept, layout.ids, fractions=False),
         columns={name: _labels(request, kept, name) for name in layout.labels},
         features=names_of_coordinates(layout.features, len(layout.features)),
@@ -50,9 +45,8 @@ def text_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read one column of a text table."""
     with _open_table(request.path) as table:
         name = label_column(request, table.kinds)
-        position = table.position[name]
-        cells = [cells[position] for lines in table.chunks() for _, cells in lines]
-    return name, as_labels(cells, column_of(request.path, name))
+        _, kept = table.read((), [name])
+    return name, _labels(request, kept, name)
 
 
 def text_columns(request: Request) -> Columns:
@@ -60,11 +54,8 @@ def text_columns(request: Request) -> Columns:
     with _open_table(request.path) as table:
         layout = column_layout(request, table.kinds)
         names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
-        kept: dict[str, list[str]] = {name: [] for name in names}
-        for lines in table.chunks():
-            for name, cells in kept.items():
-                position = table.position[name]
-                cells.extend(line[position].strip() for _, line in lines)
+        _, found = table.read((), names)
+    kept = {name: [cell.strip() for cell in cells] for name, cells in found.items()}
     return Columns(
         ids=None if layout.ids is None else _labels(request, kept, layout.ids, fractions=False),
         columns={name: _labels(request, kept, name) for name in layout.labels},
@@ -110,16 +101,24 @@ def as_labels(cells: list[str], where: object, *, fractions: bool = True) -> NDA
             return np.array([int(cell) for cell in cells], dtype=np.int64)
     except (ValueError, OverflowError):
         pass
-    padded = any(cell.lstrip("-")[:1] == "0" and cell.lstrip("-")[1:2].isdigit() for cell in cells)
-    if fractions and not padded and cells and all(_is_number(cell) for cell in cells):
+    if (
+        fractions
+        and cells
+        and all(_is_number(cell) for cell in cells)
+        and not any(_is_padded(cell.lstrip("-")) for cell in cells)
+    ):
         return np.array([float(cell) for cell in cells])
     return text_array(where, cells)
+
+
+def _is_padded(digits: str) -> bool:
+    return digits[:1] == "0" and digits[1:2].isdigit()
 
 
 class _Table:
     """An open table: numbered lines of cells under column names."""
 
-    def __init__(self, path: Path, lines: Iterator[tuple[int, list[str]]]) -> None:
+    def __init__(self, path: Path, delimiter: str, lines: Iterator[tuple[int, list[str]]]) -> None:
         self.path = path
         first = next(lines, None)
         if first is None:
@@ -128,58 +127,92 @@ class _Table:
         if _is_header(first[1]):
             self.names = _headings(path, first[1])
             self._lines = lines
+            n_skipped = first[0]
         else:
             self.names = [str(number) for number in range(len(first[1]))]
             self._lines = chain([first], lines)
+            n_skipped = 0
         self.position = {name: position for position, name in enumerate(self.names)}
-        self._first = self._chunk()
+        self._plain = PlainTable(path, delimiter, len(self.names), n_skipped)
+        self._first: list[tuple[int, list[str]]] = []
+        self.kinds = self._found_kinds()
         if not self._first:
             message = f"{path} has a header and no other lines: write one line per sample."
             raise InputError(message)
-        self.kinds: dict[str, ColumnKind] = {
-            name: self._kind(position) for position, name in enumerate(self.names)
-        }
 
-    def chunks(self) -> Iterator[list[tuple[int, list[str]]]]:
-        """Yield a few thousand lines at a time, each with its number."""
-        lines = self._first
+    def read(
+        self, features: Sequence[str], labels: Sequence[str]
+    ) -> tuple[NDArray[np.float64], dict[str, list[str]]]:
+        """Return the numbers of some columns and the cells of others, of all lines."""
+        positions = [self.position[name] for name in features]
+        kept = [self.position[name] for name in labels]
+        found = self._plain.read(positions, kept)
+        if found is None:
+            found = self._read(positions, kept)
+        rows, cells = found
+        return rows, dict(zip(labels, cells, strict=True))
+
+    def check_first_lines(self) -> None:
+        """Refuse lines that explain why their columns make no sense, unless they were read."""
+        if self._first:
+            self._first += self._some(_CHUNK - len(self._first))
+
+    def _read(
+        self, features: list[int], labels: list[int]
+    ) -> tuple[NDArray[np.float64], list[list[str]]]:
+        numbers = []
+        kept: list[list[str]] = [[] for _ in labels]
+        lines, self._first = self._first, []
+        lines += self._some(_CHUNK - len(lines))
         while lines:
-            yield lines
-            lines = self._chunk()
+            numbers.append(self._numbers(lines, features))
+            for cells, position in zip(kept, labels, strict=True):
+                cells.extend(line[position] for _, line in lines)
+            lines = [*self._some(_CHUNK)]
+        return np.concatenate(numbers), kept
 
-    def numbers(
-        self, lines: list[tuple[int, list[str]]], names: tuple[str, ...]
+    def _numbers(
+        self, lines: list[tuple[int, list[str]]], features: list[int]
     ) -> NDArray[np.float64]:
-        """Convert the cells of some columns to numbers."""
-        positions = [self.position[name] for name in names]
-        out = np.empty((len(lines), len(names)))
+        out = np.empty((len(lines), len(features)))
         for row, (number, cells) in zip(out, lines, strict=True):
+            chosen = [cells[position] for position in features]
             try:
-                row[:] = [float(cells[position]) for position in positions]
+                row[:] = [float(cell) for cell in chosen]
+                is_bad = "_" in "".join(chosen)
             except ValueError:
-                bad = next(p for p in positions if not _is_number(cells[p]))
-                raise InputError(self._bad_cell(number, self.names[bad], cells[bad])) from None
+                is_bad = True
+            if is_bad:
+                bad = next(p for p in features if not _is_number(cells[p]))
+                raise InputError(self._bad_cell(number, self.names[bad], cells[bad]))
         return out
 
-    def _chunk(self) -> list[tuple[int, list[str]]]:
-        lines = list(islice(self._lines, _CHUNK))
-        for number, cells in lines:
+    def _some(self, most: int) -> Iterator[tuple[int, list[str]]]:
+        for number, cells in islice(self._lines, most):
             if len(cells) != len(self.names):
                 message = (
                     f"{self.path} line {number} has {len(cells)} cells but the first line has "
                     f"{len(self.names)}: give every line the same columns."
                 )
                 raise InputError(message)
-        return lines
+            yield number, cells
 
-    def _kind(self, position: int) -> ColumnKind:
-        for _, cells in self._first:
-            if cells[position].strip().lower() not in _MISSING:
-                return "number" if _is_number(cells[position]) else "text"
-        return "text"
+    def _found_kinds(self) -> dict[str, ColumnKind]:
+        """Judge each column by its first value, and keep the lines read for it."""
+        kinds: dict[str, ColumnKind] = dict.fromkeys(self.names, "text")
+        unknown = self.names
+        for line in self._some(_CHUNK):
+            self._first.append(line)
+            cells = {name: line[1][self.position[name]] for name in unknown}
+            unknown = [name for name in unknown if _is_missing(cells[name])]
+            for name in cells.keys() - set(unknown):
+                kinds[name] = "number" if _is_number(cells[name]) else "text"
+            if not unknown:
+                break
+        return kinds
 
     def _bad_cell(self, number: int, name: str, cell: str) -> str:
-        if cell.strip().lower() in _MISSING:
+        if _is_missing(cell):
             return (
                 f"{self.path} line {number} has no value in the feature column "
                 f"{shortened(name)!r}: fill the cell or drop the line."
@@ -200,7 +233,12 @@ def _open_table(path: Path) -> Iterator[_Table]:
             delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(file.readline())
             file.seek(0)
             reader = csv.reader(file, delimiter=delimiter, strict=True)
-            yield _Table(path, _numbered(reader))
+            table = _Table(path, delimiter, _numbered(reader))
+            try:
+                yield table
+            except InputError:
+                table.check_first_lines()
+                raise
     except UnicodeDecodeError as error:
         raise InputError(_not_text(path, error)) from None
     except csv.Error as error:
@@ -233,6 +271,10 @@ def _headings(path: Path, cells: list[str]) -> list[str]:
         names[0] = "index"
     check_names(path, names)
     return names
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.strip().lower() in _MISSING
 
 
 def _is_number(cell: str) -> bool:

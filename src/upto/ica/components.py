@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 from upto.core import InputError, TraceStep, random_stream
 from upto.core.array_types import Float
 from upto.engines import row_moments
+from upto.engines.algebra import eigh
 from upto.ica.canonical import CanonicalForm, canonical_form
 from upto.ica.contrasts import LogCosh, gaussian_moments
 from upto.ica.deflation import deflate
 from upto.ica.search import LARGE, search
 from upto.ica.solver import Problem, orthogonalised
 from upto.ica.white_directions import Dropped, Source
+from upto.ica.white_rows import WhiteRows, searched_in_place_of, start_on_a_sample
 from upto.ica.whiten import Whitening, find_whitening
 
 if TYPE_CHECKING:
     from upto.engines import Moments
-    from upto.engines.base import Arrays, Engine
+    from upto.engines.base import Engine
     from upto.ica.contrasts import Contrast
     from upto.ica.search import Listener, Search, Solver
 
@@ -30,8 +32,6 @@ WHITEN = ("unit-variance", "active", "rotation", "none")
 
 ACTIVE = 0.01
 """Directions with more than this fraction of the largest variance count as active."""
-SAMPLE_ROWS, SAMPLE_BYTES = 500, 2**29
-"""Rows per dimension of the sample a search starts on, and its largest size in memory."""
 _FAR = 1e3
 _FLAT = 1e-6
 _ILL_CONDITIONED = 1e8
@@ -86,6 +86,7 @@ def find_components(
     keep: NDArray[np.bool_] | None = None,
     n_components: int | float | None = None,
     whiten: Whiten = "unit-variance",
+    whitening: Whitening | None = None,
     contrast: Contrast | None = None,
     solver: Solver = "auto",
     start: Float | None = None,
@@ -114,6 +115,8 @@ def find_components(
         ``unit-variance`` whitens; ``active`` whitens only directions with appreciable variance;
         ``rotation`` centres and divides by one number, so that the result is a rotation of the
         rows; ``none`` uses the raw rows and plain FastICA steps, whether they converge or not.
+    whitening
+        The whitening, if it is known, instead of `n_components` and `whiten`.
     contrast
         Contrast to optimise; log cosh by default.
     solver
@@ -135,7 +138,7 @@ def find_components(
         Called with every step and the components so far.
     """
     contrast, rows = contrast or LogCosh(), engine.place(rows)
-    whitening = whitening_for(
+    whitening = whitening or whitening_for(
         engine,
         rows,
         part,
@@ -144,23 +147,31 @@ def find_components(
         n_components=n_components,
         rank_tolerance=rank_tolerance,
     )
-    problem = pose(engine, rows, whitening, contrast, keep, literal=whiten == "none")
+    given = pose(engine, rows, whitening, contrast, keep, literal=whiten == "none")
     rotation = starting_rotation(whitening, start, seed)
 
     def listen(step: TraceStep, turned: Float) -> None:
         if listener is not None:
-            listener(step, turned @ whitening.matrix)
+            listener(step, searched.back(turned) @ whitening.matrix)
 
+    heard = None if listener is None else listen
+    searched = WhiteRows(given)
     if deflation:
         enough = 1.0 - np.cos(tolerance) if turn is None else turn
         one_by_one = deflate(
-            problem, rotation, turn=enough, max_iterations=max_iterations, listener=listen
+            given, rotation, turn=enough, max_iterations=max_iterations, listener=heard
         )
         return settle(one_by_one, whitening, tolerance=tolerance)
-    is_large = problem.n_samples * whitening.matrix.size > LARGE
-    single = is_large and is_safe_in_single(whitening)
+    large = given.n_samples * whitening.matrix.size > LARGE
+    if whitening.is_white:
+        weight = given.n_samples if part is None else part.weight
+        searched = searched_in_place_of(given, weight, large=large)
+    single = large and (searched.is_white or is_safe_in_single(whitening))
+    problem, rotation = searched.problem, searched.there(rotation)
+    lazy = single and start is None and solver != "picard" and not problem.literal
     if single and start is None:
-        rotation = _start_on_a_sample(problem, rotation)
+        rotation, is_near = start_on_a_sample(problem, rotation)
+        lazy = lazy and not is_near
     found = search(
         problem,
         rotation,
@@ -169,9 +180,16 @@ def find_components(
         turn=turn,
         max_iterations=max_iterations,
         single=single,
-        listener=listen,
+        lazy=lazy,
+        listener=heard,
     )
-    return settle(found, whitening, tolerance=tolerance)
+    # Signs and order are those of the rows themselves.
+    found = replace(
+        found,
+        problem=replace(given, frozen=found.problem.frozen),
+        point=replace(found.point, rotation=searched.back(found.point.rotation)),
+    )
+    return settle(found, whitening, tolerance=tolerance, searched=searched)
 
 
 def whitening_for(
@@ -285,21 +303,28 @@ def starting_rotation(whitening: Whitening, start: Float | None, seed: int) -> F
     return given
 
 
-def spans(components: Float, part: Moments, n_components: int) -> bool:
+def spans(
+    components: Float, part: Moments, n_components: int, whitening: Whitening | None = None
+) -> bool:
     """Return whether a search on rows with these moments can start from the components."""
-    whitening = find_whitening(part, n_components=n_components)
+    whitening = whitening or find_whitening(part, n_components=n_components)
     if len(components) > len(whitening.matrix):
         return False
     return len(components) > 0 and not _is_flat(components @ whitening.inverse)
 
 
 def _is_flat(given: Float) -> bool:
-    lengths = np.linalg.svd(given, compute_uv=False)
-    return bool(lengths[-1] <= _FLAT * lengths[0])
+    squares, _ = eigh(given @ given.T)
+    return bool(squares[0] <= _FLAT**2 * squares[-1])
 
 
-def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing:
-    """Put components into canonical form; the axes of frozen ones do not depend on the start."""
+def settle(
+    found: Search, whitening: Whitening, *, tolerance: float, searched: WhiteRows | None = None
+) -> Unmixing:
+    """Put components into canonical form; the axes of frozen ones do not depend on the start.
+
+    `searched` is the problem that was searched in place of this one.
+    """
     problem, point, passes = found.problem, found.point, found.n_passes
     frozen = np.zeros(len(point.rotation), dtype=np.bool_)
     if problem.frozen is not None:
@@ -308,7 +333,8 @@ def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing
         mixing = whitening.inverse @ turned[frozen].T
         turned[frozen] = np.linalg.svd(mixing, full_matrices=False)[2] @ turned[frozen]
         if not problem.is_telling and not found.interrupted:
-            turned[frozen], more = _polished(problem, turned[frozen], tolerance)
+            place = searched or WhiteRows(problem)
+            turned[frozen], more = _polished(place, turned[frozen], tolerance)
             passes += more
         point = replace(point, rotation=turned)
     form = canonical_form(problem, point, frozen)
@@ -330,54 +356,19 @@ def settle(found: Search, whitening: Whitening, *, tolerance: float) -> Unmixing
     )
 
 
-def _polished(problem: Problem, axes: Float, tolerance: float) -> tuple[Float, int]:
+def _polished(searched: WhiteRows, axes: Float, tolerance: float) -> tuple[Float, int]:
     """Rotate the axes of frozen components to the nearest optimum, if the rows have one.
 
     With few rows, components that no test distinguishes from Gaussian are often sources even so.
     The search starts at the axes of largest variance, so its result does not depend on the start.
     """
-    within = replace(problem, matrix=axes @ problem.matrix, noise=0.0, frozen=None)
+    problem = searched.problem
+    matrix = searched.there(axes) @ problem.matrix
+    within = replace(problem, matrix=matrix, noise=0.0, frozen=None)
     found = search(
         within, np.eye(len(axes)), solver="picard", tolerance=tolerance, max_iterations=40
     )
     return found.point.rotation @ axes, found.n_passes
-
-
-def _start_on_a_sample(problem: Problem, rotation: Float) -> Float:
-    """Run most of the search on a sample of the rows, whitened and in memory.
-
-    Most steps are taken far from the optimum, where a sample is accurate enough. With fewer than
-    `SAMPLE_ROWS` per dimension it has spurious components, and the search would start again.
-    """
-    n_samples, width = int(problem.rows.shape[0]), len(rotation)
-    wanted = SAMPLE_ROWS * width
-    if n_samples < 2 * wanted or wanted * width * 4 > SAMPLE_BYTES:
-        return rotation
-    keep = np.zeros(n_samples, dtype=bool)
-    keep[np.linspace(0, n_samples - 1, wanted).astype(np.intp)] = True
-    if problem.keep is not None:
-        keep &= problem.keep
-    params = (problem.mean.astype(np.float32), np.ascontiguousarray(problem.matrix.T, np.float32))
-    white = problem.engine.map_blocks(
-        _whitened_part, problem.rows, keep, params=params, dtype="float32"
-    )
-    sample = replace(
-        problem,
-        rows=problem.engine.place(white),
-        mean=np.zeros(width),
-        matrix=np.eye(width),
-        n_samples=float(len(white)),
-        keep=None,
-        noise=problem.noise * np.sqrt(n_samples / len(white)),
-    )
-    found = search(sample, rotation, max_iterations=60, single=True, coarse=True)
-    if found.interrupted:
-        raise KeyboardInterrupt
-    return found.point.rotation
-
-
-def _whitened_part(xp: Any, x: Any, keep: Any, mean: Any, matrix: Any) -> Arrays:
-    return (xp.matmul(x[keep] - mean, matrix),)
 
 
 def _directions(whitening: Whitening) -> Float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,6 +14,8 @@ from upto.core import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
 
 class Contrast(Protocol):
@@ -184,6 +187,12 @@ def check_derivatives(contrast: Contrast) -> None:
 _GAUSS_NODES = 101
 
 
+@cache
+def _gauss_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_GAUSS_NODES)
+    return nodes, weights / weights.sum()
+
+
 def gaussian_moments(contrast: Contrast) -> tuple[float, float]:
     """Return E[G(ν)] of a standard normal ν, and the deviation of g′(ν) - g(ν)ν.
 
@@ -191,8 +200,7 @@ def gaussian_moments(contrast: Contrast) -> tuple[float, float]:
     """
     import array_api_compat
 
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_GAUSS_NODES)
-    weights = weights / weights.sum()
+    nodes, weights = _gauss_rule()
     value, score, slope = (
         part[:, 0] for part in contrast(array_api_compat.array_namespace(nodes), nodes[:, None])
     )

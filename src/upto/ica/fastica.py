@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from upto.ica.solver import orthogonalised
+from upto.engines.algebra import compute
+from upto.ica.solver import orthogonal_factor
 
 if TYPE_CHECKING:
     from upto.core.array_types import Float
+    from upto.engines.base import Arrays
     from upto.ica.solver import Point, Problem
 
 
@@ -35,4 +37,8 @@ def fixed_point(point: Point) -> Float:
     if point.frozen is not None:
         # Frozen components must not matter: the smaller their weight, the closer to a Newton step.
         update[point.frozen] = np.diag(0.1 * point.noise * point.signs)[point.frozen]
-    return orthogonalised(point.signs[:, None] * update) @ point.rotation
+    return compute(_turned, point.signs[:, None] * update, point.rotation)[0]
+
+
+def _turned(xp: Any, update: Any, rotation: Any) -> Arrays:
+    return (xp.matmul(orthogonal_factor(xp, update), rotation),)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.core.array_types import Float
-from upto.engines import blas_threads_for, row_moments
+from upto.engines import algebra_on, row_moments
 from upto.ica.components import (
     Unmixing,
     Whiten,
@@ -100,7 +100,7 @@ def fit_components(
     listener: Listener | None = None,
 ) -> Fitted:
     """Search from one start, or from several at once and then from the least Gaussian result."""
-    with blas_threads_for(rows.shape[1]):
+    with algebra_on(engine, rows.shape[1]):
         return _fit(engine, rows, settings, part, start, listener)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from upto.core import Estimate
 from upto.core.array_types import Float
@@ -66,7 +66,7 @@ class NonGaussianity:
 
     def below(self, limit: float) -> NDArray[np.bool_]:
         """Return which components are closer to Gaussian than a limit, by a test of equivalence."""
-        reach = float(scipy.stats.norm.ppf(LEVEL))
+        reach = float(scipy.special.ndtri(LEVEL))
         below: NDArray[np.bool_] = self.value + reach * self.error < limit
         return below
 
@@ -83,7 +83,7 @@ class NonGaussianity:
 
     def estimates(self) -> list[Estimate]:
         """Return each distance with its interval."""
-        reach = float(scipy.stats.norm.ppf(0.5 + LEVEL / 2))
+        reach = float(scipy.special.ndtri(0.5 + LEVEL / 2))
         return [
             Estimate(
                 value=float(value),
@@ -170,7 +170,7 @@ class PairCurvature:
         "Clearly" is corrected for the number of pairs.
         """
         k = len(self.value)
-        clear = float(scipy.stats.t.isf(CHANCE / max(k * (k - 1) // 2, 1), BATCHES - 1))
+        clear = float(-scipy.special.stdtrit(BATCHES - 1, CHANCE / max(k * (k - 1) // 2, 1)))
         # Comparisons with NaN are false, so unknown pairs are not round.
         round_pairs: NDArray[np.bool_] = self.value < CLEAR * self.error
         round_pairs &= self.excess < -clear * self.excess_error

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from upto.core import refuse_scale
-from upto.engines import choose_engine
+from upto.engines import choose_engine, survey
 from upto.files.estimator_rows import rows_for_estimator, validated
 from upto.ica.fit import Settings, fit_components
 from upto.ica.restarts import stability_of
@@ -152,24 +152,29 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         components found so far are kept before it is re-raised; with `warm_start` another fit
         continues from them.
         """
-        X = validated(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        refuse_scale("X", X.min(axis=0), X.max(axis=0), X.size, what="it")
-        return self._fit(X, X.dtype)
+        X = validated(
+            self, X, dtype=[np.float64, np.float32], ensure_min_samples=2, ensure_all_finite=False
+        )
+        engine = choose_engine(self.engine)
+        rows = engine.place(X)
+        found = survey(engine, rows)
+        if found.n_not_finite:
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        refuse_scale("X", found.low, found.high, X.size, what="it")
+        return self._fit(engine, rows, X.dtype)
 
     def fit_rows(self, rows: Any) -> Self:
         """Find the components of any source of row blocks, such as a file reader."""
-        return self._fit(rows, np.dtype(np.float64))
-
-    def _fit(self, rows: Any, dtype: np.dtype[Any]) -> Self:
         engine = choose_engine(self.engine)
+        return self._fit(engine, engine.place(rows), np.dtype(np.float64))
+
+    def _fit(self, engine: Engine, rows: Any, dtype: np.dtype[Any]) -> Self:
         start = self.components_ if self.warm_start and hasattr(self, "components_") else None
         settings = self.settings()
         asked, width = settings.n_components, int(rows.shape[1])
         if asked is not None and asked > width:
             settings = replace(settings, n_components=width)
-        fitted = fit_components(
-            engine, engine.place(rows), settings, start=start, listener=self._tell
-        )
+        fitted = fit_components(engine, rows, settings, start=start, listener=self._tell)
         self.keep(fitted, dtype)
         if fitted.unmixing.interrupted:
             raise KeyboardInterrupt

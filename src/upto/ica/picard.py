@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 
 from upto.core.array_types import Float
+from upto.engines.algebra import compute
 
 if TYPE_CHECKING:
+    from upto.engines.base import Arrays
     from upto.ica.solver import Point, Problem
 
 
@@ -99,9 +100,13 @@ class PicardO:
 
 def cayley(turn: Float) -> Float:
     """Return a rotation equal to the exponential of an antisymmetric matrix to second order."""
+    return compute(_cayley, turn)[0]
+
+
+def _cayley(xp: Any, turn: Any) -> Arrays:
     half = 0.5 * turn
-    identity = np.eye(len(turn))
-    return scipy.linalg.solve(identity - half, identity + half)  # type: ignore[no-any-return]
+    identity = xp.eye(turn.shape[0], dtype=turn.dtype)
+    return (xp.linalg.solve(identity - half, identity + half),)
 
 
 def _slack(point: Point, dtype: str) -> float:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.optimize
-import scipy.stats
+import scipy.special
 from numpy.typing import NDArray
 
 from upto.core.array_types import Float
-from upto.engines import blas_threads_for
+from upto.engines import algebra_on
 from upto.ica.components import (
     Unmixing,
     is_safe_in_single,
@@ -82,7 +82,7 @@ def found_limit(n_components: int) -> float:
     """
     if n_components < 2:
         return FOUND
-    square = scipy.stats.beta.isf(CHANCE / n_components, 0.5, (n_components - 1) / 2)
+    square = scipy.special.betainccinv(0.5, (n_components - 1) / 2, CHANCE / n_components)
     return float(np.clip(np.sqrt(square), FOUND, FOUND_OF_FEW))
 
 
@@ -107,7 +107,7 @@ def find_in_part(
     No component is frozen, whether or not it looks Gaussian: the result of an unconstrained search
     is the evidence.
     """
-    with blas_threads_for(rows.shape[1]):
+    with algebra_on(engine, rows.shape[1]):
         whitening = whitening_for(
             engine, rows, None, n_components=n_components, rank_tolerance=rank_tolerance
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.core import InputError, TraceStep
+from upto.ica.approach import approach
 from upto.ica.fastica import FastICA
 from upto.ica.picard import PicardO
 from upto.ica.solver import Point, Problem
@@ -27,6 +29,8 @@ NEAR = 0.02
 """Rotation per step below which single precision, or a sample of rows, is exhausted."""
 PATIENCE, LONGER_PATIENCE = 12, 50
 """Iterations without progress allowed to a solver that may cycle, and to one that descends."""
+SINGLE_TOLERANCE = 3e-5
+"""Gradient that single precision resolves with a margin: sums over blocks are in double."""
 LARGE = 1e7
 """Multiplications per matrix product above which a search starts in single precision."""
 
@@ -52,6 +56,7 @@ def search(
     turn: float | None = None,
     max_iterations: int = 500,
     single: bool = False,
+    lazy: bool = False,
     coarse: bool = False,
     listener: Listener | None = None,
 ) -> Search:
@@ -62,7 +67,9 @@ def search(
     scikit-learn's rule. If it stalls, components that are not clearly non-Gaussian are no longer
     rotated into each other, since no rotation among them is better than another, and ``auto``
     switches from FastICA to Picard-O. With `single`, passes run in single precision until steps are
-    small and then in double; with `coarse`, the search ends there.
+    small and then in double, unless the tolerance needs no more than single. With `lazy`, the first
+    steps evaluate only the components that still turn; with `coarse`, the search ends when steps
+    are small.
     """
     if solver not in SOLVERS:
         message = f"there is no solver {solver!r}: choose one of {', '.join(SOLVERS)}."
@@ -70,45 +77,60 @@ def search(
     started = time.perf_counter()
     stepper: FastICA | PicardO = PicardO() if solver == "picard" else FastICA()
     dtype = "float32" if single else "float64"
-    (point,) = problem.evaluate([start], dtype, values=solver == "picard")
-    passes, iteration, turned, kept = 1, 0, 0.0, np.inf
+    enough = single and turn is None and tolerance >= SINGLE_TOLERANCE
+    passes, iteration, turned, kept = 0.0, 0, 0.0, np.inf
     watch = _Watch(descends=solver == "picard")
     steps: list[TraceStep] = []
+    point: Point | None = None
 
-    def settled() -> bool:
+    def tell(point: Point) -> None:
+        step = TraceStep(
+            iteration=iteration,
+            solver=stepper.name,
+            dtype=dtype,
+            contrast=point.contrast,
+            gradient=point.gradient,
+            turned=turned,
+            passes=math.ceil(passes),
+            seconds=time.perf_counter() - started,
+        )
+        steps.append(step)
+        if listener is not None:
+            listener(step, point.rotation)
+
+    def settled(point: Point) -> bool:
         if turn is None:
             return point.gradient <= tolerance
         return dtype == "float64" and bool(kept < turn)
 
-    def ended(*, converged: bool, interrupted: bool = False) -> Search:
+    def ended(point: Point, *, converged: bool, interrupted: bool = False) -> Search:
         return Search(
             problem=problem,
             point=point,
             converged=converged,
             interrupted=interrupted,
             steps=tuple(steps),
-            n_passes=passes,
+            n_passes=math.ceil(passes),
         )
 
     try:
+        rotation = start
+        for point, share in approach(problem, start, dtype) if lazy else ():
+            passes += share
+            turned = float(np.abs(point.rotation - rotation).max())
+            rotation = point.rotation
+            tell(point)
+            iteration += 1
+            if iteration >= max_iterations:
+                break
+        (point,) = problem.evaluate([rotation], dtype, values=solver == "picard")
+        passes += 1
         while True:
-            step = TraceStep(
-                iteration=iteration,
-                solver=stepper.name,
-                dtype=dtype,
-                contrast=point.contrast,
-                gradient=point.gradient,
-                turned=turned,
-                passes=passes,
-                seconds=time.perf_counter() - started,
-            )
-            steps.append(step)
-            if listener is not None:
-                listener(step, point.rotation)
+            tell(point)
             watch.see(point)
             # Far from any component gradients are small too, so steps must also be small.
             near = iteration > 0 and turned < NEAR
-            done = settled() or ((coarse or dtype == "float32") and near)
+            done = settled(point) or ((coarse or (dtype == "float32" and not enough)) and near)
             if watch.is_stalled and not done and not problem.literal:
                 stiller = problem.freeze(point.unclear)
                 is_stiller = stiller.n_frozen > problem.n_frozen
@@ -118,15 +140,15 @@ def search(
                 elif not is_stiller:
                     if dtype == "float64":
                         # Nothing is left to try: the rest is rounding or cycling.
-                        return ended(converged=False)
+                        return ended(point, converged=False)
                     done = True
                 watch = _Watch(descends=isinstance(stepper, PicardO))
-            if done and dtype == "float32" and not coarse:
+            if done and dtype == "float32" and not coarse and not (enough and settled(point)):
                 dtype = "float64"
                 (point,) = problem.evaluate([point.rotation], dtype, values=False)
                 passes += 1
                 kept = np.inf
-                done = settled()
+                done = settled(point)
             stiller = problem.freeze(point.unclear)
             if done and not coarse and problem.is_telling and stiller is not problem:
                 # The optimum among these depends on the start; that of the others must not.
@@ -134,9 +156,9 @@ def search(
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
                 watch = _Watch(descends=isinstance(stepper, PicardO))
                 kept = np.inf
-                done = settled()
+                done = settled(point)
             if done or iteration >= max_iterations:
-                return ended(converged=done)
+                return ended(point, converged=done)
             before = point.rotation
             tried = stepper.advance(problem, point, dtype)
             passes += len(tried)
@@ -146,11 +168,20 @@ def search(
                 # The sign of a component that becomes Gaussian is arbitrary, so it is frozen too.
                 problem = problem.freeze(point.unclear)
                 point, stepper = replace(point, frozen=problem.frozen), type(stepper)()
-            moved = point.rotation @ before.T
-            turned = float(np.abs(moved - np.eye(len(before))).max())
-            kept = float(np.abs(np.abs(np.diag(moved)) - 1.0).max())
+            turned = _turn(point.rotation, before)
+            along = np.einsum("ij,ij->i", point.rotation, before)
+            kept = float(np.abs(np.abs(along) - 1.0).max())
     except KeyboardInterrupt:
-        return ended(converged=False, interrupted=True)
+        if point is None:
+            raise
+        return ended(point, converged=False, interrupted=True)
+
+
+def _turn(rotation: Float, before: Float) -> float:
+    """Return the largest angle, in effect, by which a component turned towards another."""
+    moved = rotation @ before.T
+    np.fill_diagonal(moved, np.diag(moved) - 1.0)
+    return float(np.abs(moved).max())
 
 
 class _Watch:

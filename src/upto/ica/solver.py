@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core.array_types import Float
+from upto.engines.algebra import compute, eigh
 from upto.engines.base import Engine
 from upto.ica.contrasts import Contrast
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 NARROW = 1e6
 """Ratio of the widest to the narrowest direction above which rows are whitened first."""
+NEARLY_WHITE = 0.5
 TELLING_ROWS = 200
 """Rows per dimension above which components that look Gaussian are treated as Gaussian."""
 
@@ -61,8 +63,8 @@ class Problem:
     @cached_property
     def is_narrow(self) -> bool:
         """Whether products with the raw rows would lose the narrow directions to rounding."""
-        lengths = np.linalg.svd(self.matrix, compute_uv=False)
-        return bool(lengths[0] > NARROW * lengths[-1])
+        squares, _ = eigh(self.matrix @ self.matrix.T)
+        return bool(squares[0] < squares[-1] / NARROW**2)
 
     @property
     def n_frozen(self) -> int:
@@ -74,6 +76,16 @@ class Problem:
         frozen = components if self.frozen is None else self.frozen | components
         more = np.count_nonzero(frozen) > max(1, self.n_frozen)
         return replace(self, frozen=frozen) if more else self
+
+    def roughly(self) -> Problem:
+        """Return the problem with rough products, if the engine has them and rows are white.
+
+        A product with rows that are not white would lose the narrow directions.
+        """
+        rough = getattr(self.engine, "roughly", None)
+        if rough is None or np.abs(self.matrix - np.eye(*self.matrix.shape)).max() > NEARLY_WHITE:
+            return self
+        return replace(self, engine=rough())
 
     def evaluate(
         self, rotations: Sequence[Float], dtype: str = "float64", *, values: bool = True
@@ -103,8 +115,19 @@ class Problem:
         self, rotations: Sequence[Float], dtype: str = "float64", *, values: bool = False
     ) -> tuple[Float, Float, Float]:
         """Return the means of g(s)zᵀ, g′(s) and G(s) for sources ``rotation @ z``, in one pass."""
-        inner = np.eye(len(self.matrix)) if self.is_narrow else self.matrix
-        unmixing = np.concatenate([rotation @ inner for rotation in rotations]).T
+        products, slope, value = self.raw_means(rotations, dtype, values=values)
+        return products @ self.inner.T, slope, value
+
+    @cached_property
+    def inner(self) -> Float:
+        """Map from the coordinates of a pass to white coordinates."""
+        return np.eye(len(self.matrix)) if self.is_narrow else self.matrix
+
+    def raw_means(
+        self, rotations: Sequence[Float], dtype: str, *, values: bool = False
+    ) -> tuple[Float, Float, Float]:
+        """Return the same, but the first still in the coordinates of the pass."""
+        unmixing = np.concatenate([rotation @ self.inner for rotation in rotations]).T
         matrices = (unmixing, self.matrix.T) if self.is_narrow else (unmixing,)
         turns = (np.ascontiguousarray(matrix, dtype=dtype) for matrix in matrices)
         params = (self.mean.astype(dtype), *turns)
@@ -113,7 +136,7 @@ class Problem:
         statistic = partial(function, contrast=self.contrast, values=values)
         sums = self.engine.reduce_blocks(statistic, self.rows, *vectors, params=params, dtype=dtype)
         products, slope, value = (each / self.n_samples for each in sums)
-        return products @ inner.T, slope, value
+        return products, slope, value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -211,7 +234,9 @@ def contrast_sums(
     else:
         score, slope = contrast.derivatives(xp, sources)
         total = xp.zeros(1, dtype=x.dtype)
-    return xp.matmul(score.T, x), xp.sum(slope, axis=0), total
+    # A product, because sums over the rows of a narrow block are slow.
+    ones = xp.ones((x.shape[0],), dtype=x.dtype)
+    return xp.matmul(score.T, x), xp.matmul(ones, slope), total
 
 
 def _of_kept(xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, values: bool) -> Arrays:
@@ -220,8 +245,21 @@ def _of_kept(xp: Any, x: Any, keep: Any, *params: Any, contrast: Contrast, value
 
 def orthogonalised(matrix: Float) -> Float:
     """Return the nearest rotation (polar factor): FastICA's symmetric orthogonalisation."""
-    values, vectors = np.linalg.eigh(matrix @ matrix.T)
-    floor = np.finfo(float).eps * max(float(values[-1]), np.finfo(float).tiny)
-    result: Float = ((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T) @ matrix
+    return compute(_orthogonal, matrix)[0]
+
+
+def _orthogonal(xp: Any, matrix: Any) -> Arrays:
+    return (orthogonal_factor(xp, matrix),)
+
+
+def orthogonal_factor(xp: Any, matrix: Any) -> Any:
+    """Return the polar factor of a matrix in any array namespace."""
+    values, vectors = xp.linalg.eigh(xp.matmul(matrix, matrix.T))
+    floor = max(float(values[-1]), _TINY) * _EPS
+    inverse = xp.matmul(vectors / xp.sqrt(xp.clip(values, floor, None)), vectors.T)
+    result = xp.matmul(inverse, matrix)
     # One Newton step restores the digits that the square root lost to rounding.
-    return 1.5 * result - 0.5 * (result @ result.T) @ result
+    return 1.5 * result - 0.5 * xp.matmul(xp.matmul(result, result.T), result)
+
+
+_EPS, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core.array_types import Float
+from upto.engines.algebra import eigh
 from upto.engines.base import Engine
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def white_directions(
     precision = _ROUNDING if source is None else source.precision
     alive = np.flatnonzero(unit)
     among, scale = np.ix_(alive, alive), unit[alive]
-    values, vectors = np.linalg.eigh(part.scatter[among] / part.weight * np.outer(scale, scale))
+    values, vectors = eigh(part.scatter[among] / part.weight * np.outer(scale, scale))
     axes = np.zeros((len(unit), len(alive)))
     axes[alive] = vectors
     widest = float(values[-1])
@@ -155,7 +156,7 @@ def white_directions(
         k = len(into)
         moments = source.scatter(part.mean, unit[:, None] * np.hstack([into.T, rest]))
         slope = np.linalg.solve(moments[:k, :k], moments[:k, k:]).T
-        left, turn = np.linalg.eigh(moments[k:, k:] - slope @ moments[:k, k:])
+        left, turn = eigh(moments[k:, k:] - slope @ moments[:k, k:])
         rest, slope = rest @ turn, turn.T @ slope
         floor, nothing = limit(rest), limits(rest, _ROUNDING)
         kept = left > np.maximum(floor, RANK_TOLERANCE * left[-1])

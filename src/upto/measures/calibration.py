@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from upto.core import Estimate
     from upto.core.array_types import Float
-    from upto.measures.permutation import Scored
+    from upto.measures.pair_scores import Scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,190 +1,41 @@
-"""Canonical correlations from d×d products, fitted on some rows and scored on others."""
+"""Means of canonical correlations, fitted on some rows and scored on others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import InputError
-from upto.core.array_types import Float
 from upto.measures.kinds import AFFINE, MATCHING, SCALED_SHAPE, Change, MomentMeasure, as_count
+from upto.measures.variates import Kind, fitted, in_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from upto.core.array_types import Float
     from upto.measures.moments import PairMoments, RunMoments
-
-    Whiten = Callable[[RunMoments, float], Float]
 
 GOOGLE_SHARE = 0.98
 """Fraction of the sum of canonical correlations reached by those that google/svcca averages."""
-_TIED = 1e-9
-_ABSENT = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Variates:
-    """Pairs of canonical directions, in columns, and their fitted correlations, highest first.
-
-    A variate is the projection of centred rows on a direction; without a ridge it has unit length.
-    """
-
-    correlations: Float
-    x: Float
-    y: Float
+def _evenly(correlations: Float) -> Float:
+    return np.full(len(correlations), 1.0 / max(len(correlations), 1))
 
 
-def canonical_variates(pair: PairMoments, x_map: Float, y_map: Float) -> Variates:
-    """Return the canonical directions of two runs, given a whitening map for each."""
-    left, values, right = np.linalg.svd(x_map.T @ pair.cross @ y_map, full_matrices=False)
-    return Variates(correlations=values, x=x_map @ left, y=y_map @ right.T)
+def _first(correlations: Float, count: int) -> Float:
+    kept = np.arange(len(correlations)) < count
+    return kept / max(int(kept.sum()), 1)
 
 
-def leading_cca(fit: PairMoments, held: PairMoments, count: float) -> float:
-    """Return the mean of the leading canonical correlations."""
-    kept = as_count(count, "canonical components requested")
-    return _mean(_fitted_and_scored(fit, held, _all_directions)[1][:kept])
-
-
-def mean_cca(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean canonical correlation."""
-    return _mean_correlation(fit, held, _all_directions)
-
-
-def google_mean_cca(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean of the leading correlations that reach 98 % of their sum on fitted rows."""
-    fitted, scored = _fitted_and_scored(fit, held, _all_directions)
-    total = float(fitted.sum())
+def _google_share(correlations: Float) -> Float:
+    total = float(correlations.sum())
     if total <= 0.0:
-        return 0.0
-    count = int(np.searchsorted(np.cumsum(fitted) / total, GOOGLE_SHARE)) + 1
-    return _mean(scored[:count])
-
-
-def svcca(fit: PairMoments, held: PairMoments, directions: float) -> float:
-    """Return the mean canonical correlation of the leading principal directions of each run."""
-    return _mean_correlation(fit, held, _widest, _kept(directions))
-
-
-def share_svcca(fit: PairMoments, held: PairMoments, share: float) -> float:
-    """Return the same for the fewest principal directions that reach a share of the variance."""
-    if not 0.0 < share <= 1.0:
-        message = f"the share of variance to keep is {share:g}: give a share in (0, 1]."
-        raise InputError(message)
-    return _mean_correlation(fit, held, _sharing, share)
-
-
-def standardised_svcca(fit: PairMoments, held: PairMoments, directions: float) -> float:
-    """Return the same for the leading directions of coordinates scaled to unit variance."""
-    return _mean_correlation(fit, held, _widest_standardised, _kept(directions))
-
-
-def ridge_cca(fit: PairMoments, held: PairMoments, ridge: float) -> float:
-    """Return the mean correlation of the canonical variates of shrunk covariances."""
-    if not 0.0 <= ridge <= 1.0:
-        message = f"the ridge is {ridge:g}: give a number from 0 (CCA) to 1 (PLS)."
-        raise InputError(message)
-    variates = _settled_by_spread(_fitted(fit, _ridged, ridge), held)
-    return _mean(_correlations(variates, held))
-
-
-def pwcca(fit: PairMoments, held: PairMoments) -> float:
-    """Return the mean canonical correlation, weighted by the variates' projections."""
-    return _projection_weighted(fit, held, _all_directions, _projections)
-
-
-def google_pwcca(fit: PairMoments, held: PairMoments) -> float:
-    """Return the same with the weights that google/svcca computes for centred rows."""
-    return _projection_weighted(fit, held, _every_axis, _google_projections)
-
-
-def _mean_correlation(
-    fit: PairMoments, held: PairMoments, whiten: Whiten, parameter: float = 0.0
-) -> float:
-    return _mean(_fitted_and_scored(fit, held, whiten, parameter)[1])
-
-
-def _fitted_and_scored(
-    fit: PairMoments, held: PairMoments, whiten: Whiten, parameter: float = 0.0
-) -> tuple[Float, Float]:
-    """Return the canonical correlations of the fitted rows and of the held-out rows."""
-    if fit is not held:
-        variates = _settled_by_spread(_fitted(fit, whiten, parameter), held)
-        return variates.correlations, _correlations(variates, held)
-    # In sample the singular values are the correlations; directions are not needed.
-    between = whiten(fit.x, parameter).T @ fit.cross @ whiten(fit.y, parameter)
-    values: Float = np.asarray(np.linalg.svd(between, compute_uv=False), dtype=np.float64)
-    return values, values
-
-
-def _fitted(fit: PairMoments, whiten: Whiten, parameter: float = 0.0) -> Variates:
-    return canonical_variates(fit, whiten(fit.x, parameter), whiten(fit.y, parameter))
-
-
-def _correlations(variates: Variates, held: PairMoments) -> Float:
-    """Return the signed correlation of each pair of variates; 0 if one of them is constant."""
-    products = np.einsum("ik,ik->k", variates.x, held.cross @ variates.y)
-    lengths = np.sqrt(_spread(variates.x, held.x) * _spread(variates.y, held.y))
-    # Directions with zero fitted correlation are arbitrary, and so is their held-out correlation.
-    is_known = (lengths > 0.0) & (variates.correlations > _TIED)
-    found: Float = np.divide(products, lengths, out=np.zeros_like(products), where=is_known)
-    return np.clip(found, -1.0, 1.0)
-
-
-def _spread(directions: Float, run: RunMoments) -> Float:
-    """Return the squared lengths of variates, 0 where cancellation leaves only rounding."""
-    spread = np.einsum("ik,ik->k", directions, run.scatter @ directions)
-    apart = np.square(directions).T @ np.diag(run.scatter)
-    return np.where(spread > _ABSENT * apart, spread, 0.0)
-
-
-def _mean(correlations: Float) -> float:
-    return float(correlations.mean()) if correlations.size else 0.0
-
-
-def _settled_by_spread(variates: Variates, held: PairMoments) -> Variates:
-    def spread(x: Float, y: Float) -> Float:
-        return x.T @ held.x.scatter @ x + y.T @ held.y.scatter @ y
-
-    return _settled(variates, spread)
-
-
-def _settled(variates: Variates, gram: Callable[[Float, Float], Float]) -> Variates:
-    """Rotate variates of equal correlation to the principal axes of a quadratic form.
-
-    With fewer rows than coordinates many correlations equal one and their variates have no unique
-    basis: rounding must not choose it.
-    """
-    values = variates.correlations
-    steps = np.flatnonzero(-np.diff(values) > _TIED) + 1
-    if len(steps) >= len(values) - 1:
-        return variates
-    x, y = variates.x.copy(), variates.y.copy()
-    for group in np.split(np.arange(len(values)), steps):
-        if len(group) > 1:
-            axes = np.linalg.eigh(gram(x[:, group], y[:, group]))[1][:, ::-1]
-            x[:, group], y[:, group] = x[:, group] @ axes, y[:, group] @ axes
-    return replace(variates, x=x, y=y)
-
-
-def _projection_weighted(
-    fit: PairMoments, held: PairMoments, whiten: Whiten, weigh: Callable[[RunMoments, Float], Float]
-) -> float:
-    in_sample = fit is held
-    if whiten(fit.x, 0.0).shape[1] > whiten(fit.y, 0.0).shape[1]:
-        fit, held = fit.flipped(), held.flipped()
-
-    def loadings(x: Float, _: Float) -> Float:
-        projected = fit.x.scatter @ x
-        return projected.T @ projected
-
-    variates = _settled(_fitted(fit, whiten), loadings)
-    weights = weigh(fit.x, variates.x)
-    total = float(weights.sum())
-    found = variates.correlations if in_sample else _correlations(variates, held)
-    return float(weights @ found) / total if total > 0.0 else 0.0
+        return np.zeros_like(correlations)
+    reached = np.cumsum(correlations) / total
+    return _first(correlations, int(np.searchsorted(reached, GOOGLE_SHARE)) + 1)
 
 
 def _projections(run: RunMoments, directions: Float) -> Float:
@@ -201,16 +52,12 @@ def _google_projections(run: RunMoments, directions: Float) -> Float:
     return projections
 
 
-def _all_directions(run: RunMoments, _: float) -> Float:
+def _all_directions(run: RunMoments) -> Float:
     return run.shortest_whitening
 
 
-def _every_axis(run: RunMoments, _: float) -> Float:
+def _every_axis(run: RunMoments) -> Float:
     return _leading(run, len(run.spectrum[0]))
-
-
-def _widest(run: RunMoments, directions: float) -> Float:
-    return _leading(run, int(directions))
 
 
 def _sharing(run: RunMoments, share: float) -> Float:
@@ -224,9 +71,9 @@ def _leading(run: RunMoments, count: int) -> Float:
     return axes[:, :count] / np.sqrt(values[:count])
 
 
-def _widest_standardised(run: RunMoments, directions: float) -> Float:
+def _leading_standardised(run: RunMoments, count: int) -> Float:
     # `whitening` starts from coordinates scaled to unit variance, widest direction first.
-    return run.whitening[:, : int(directions)]
+    return run.whitening[:, :count]
 
 
 def _ridged(run: RunMoments, ridge: float) -> Float:
@@ -235,8 +82,73 @@ def _ridged(run: RunMoments, ridge: float) -> Float:
     return axes / np.sqrt(blend)
 
 
+def mean_cca() -> Kind:
+    """Return the mean canonical correlation."""
+    return Kind(whiten=_all_directions, share=_evenly)
+
+
+def leading_cca(count: float) -> Kind:
+    """Return the mean of the leading canonical correlations."""
+    kept = as_count(count, "canonical components requested")
+    return Kind(whiten=_all_directions, share=partial(_first, count=kept))
+
+
+def google_mean_cca() -> Kind:
+    """Return the mean of the leading correlations that reach 98 % of their sum on fitted rows."""
+    return Kind(whiten=_all_directions, share=_google_share)
+
+
+def svcca(directions: float) -> Kind:
+    """Return the mean canonical correlation of the leading principal directions of each run."""
+    return Kind(whiten=partial(_leading, count=_kept(directions)), share=_evenly)
+
+
+def share_svcca(share: float) -> Kind:
+    """Return the same for the fewest principal directions that reach a share of the variance."""
+    if not 0.0 < share <= 1.0:
+        message = f"the share of variance to keep is {share:g}: give a share in (0, 1]."
+        raise InputError(message)
+    return Kind(whiten=partial(_sharing, share=share), share=_evenly)
+
+
+def standardised_svcca(directions: float) -> Kind:
+    """Return the same for the leading directions of coordinates scaled to unit variance."""
+    return Kind(whiten=partial(_leading_standardised, count=_kept(directions)), share=_evenly)
+
+
+def ridge_cca(ridge: float) -> Kind:
+    """Return the mean correlation of the canonical variates of shrunk covariances."""
+    if not 0.0 <= ridge <= 1.0:
+        message = f"the ridge is {ridge:g}: give a number from 0 (CCA) to 1 (PLS)."
+        raise InputError(message)
+    return Kind(whiten=partial(_ridged, ridge=ridge), share=_evenly)
+
+
+def pwcca() -> Kind:
+    """Return the mean canonical correlation, weighted by the variates' projections."""
+    return Kind(whiten=_all_directions, share=_evenly, weigh=_projections)
+
+
+def google_pwcca() -> Kind:
+    """Return the same with the weights that google/svcca computes for centred rows."""
+    return Kind(whiten=_every_axis, share=_evenly, weigh=_google_projections)
+
+
 def _kept(directions: float) -> int:
     return as_count(directions, "principal directions requested")
+
+
+def scores_of(kind: Callable[..., Kind]) -> dict[str, Any]:
+    """Return the functions of a measure."""
+    return {
+        "score": lambda pair, _, *options: in_sample(pair, kind(*options)),
+        "form": lambda pair, *options: fitted(pair, kind(*options)),
+    }
+
+
+def _ridge_score(fit: PairMoments, held: PairMoments, ridge: float) -> float:
+    # Shrunk covariances do not whiten, so singular values are not correlations.
+    return fitted(fit, ridge_cca(ridge))(held.x, held.y).of(held.cross)
 
 
 _PROJECTED = frozenset({Change.TRANSLATION, Change.SCALE, Change.PERMUTATION, Change.SIGNS})
@@ -256,7 +168,7 @@ MEAN_CCA = MomentMeasure(
     "see mean-cca-google.",
     low=-1.0,
     ignores=AFFINE,
-    score=mean_cca,
+    **scores_of(mean_cca),
 )
 GOOGLE_MEAN_CCA = MomentMeasure(
     name="mean-cca-google",
@@ -267,7 +179,7 @@ GOOGLE_MEAN_CCA = MomentMeasure(
     "averaged is chosen on the fitted rows. Held out, it has the invariances of mean-cca.",
     low=-1.0,
     ignores=AFFINE,
-    score=google_mean_cca,
+    **scores_of(google_mean_cca),
 )
 SVCCA = MomentMeasure(
     name="svcca:20",
@@ -282,7 +194,7 @@ SVCCA = MomentMeasure(
     ignores=SCALED_SHAPE,
     parameter=20,
     parameter_name="principal directions",
-    score=svcca,
+    **scores_of(svcca),
 )
 SHARE_SVCCA = MomentMeasure(
     name="svcca-share:0.99",
@@ -297,7 +209,7 @@ SHARE_SVCCA = MomentMeasure(
     ignores=SCALED_SHAPE,
     parameter=0.99,
     parameter_name="the share of the variance kept",
-    score=share_svcca,
+    **scores_of(share_svcca),
 )
 STANDARDISED_SVCCA = MomentMeasure(
     name="svcca-standardised:20",
@@ -311,7 +223,7 @@ STANDARDISED_SVCCA = MomentMeasure(
     ignores=MATCHING,
     parameter=20,
     parameter_name="principal directions",
-    score=standardised_svcca,
+    **scores_of(standardised_svcca),
 )
 PWCCA = MomentMeasure(
     name="pwcca",
@@ -326,7 +238,7 @@ PWCCA = MomentMeasure(
     low=-1.0,
     ignores=_PROJECTED,
     symmetric=False,
-    score=pwcca,
+    **scores_of(pwcca),
 )
 GOOGLE_PWCCA = MomentMeasure(
     name="pwcca-google",
@@ -340,7 +252,7 @@ GOOGLE_PWCCA = MomentMeasure(
     low=-1.0,
     ignores=_PROJECTED,
     symmetric=False,
-    score=google_pwcca,
+    **scores_of(google_pwcca),
 )
 RIDGE_CCA = MomentMeasure(
     name="rcca:0.1",
@@ -356,5 +268,5 @@ RIDGE_CCA = MomentMeasure(
     ignores=SCALED_SHAPE,
     parameter=0.1,
     parameter_name="the ridge",
-    score=ridge_cca,
+    **(scores_of(ridge_cca) | {"score": _ridge_score}),
 )

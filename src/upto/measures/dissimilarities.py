@@ -15,53 +15,73 @@ from upto.measures.relations import (
     doubly_centred,
     euclidean_squares,
     inner_product,
+    permuted_inner_product,
     unbiasedly_centred,
     unit_length,
 )
 
 if TYPE_CHECKING:
-    from upto.core.array_types import Float
+    from numpy.typing import NDArray
+
+    from upto.core.array_types import Float, Index
     from upto.measures.kinds import Relation
 
 
 def correlation_dissimilarities(rows: Float) -> Relation:
-    """Return one minus the correlation between all rows, centred, with unit norm."""
-    values = correlation_distances(rows)
-    return unit_length(about_mean(values), values)
+    """Return one minus the correlation between all rows."""
+    return (correlation_distances(rows),)
 
 
-def correlation_ranks(rows: Float) -> Relation:
-    """Return the ranks of one minus the correlation between rows, centred, with unit norm."""
-    return _centred_ranks(correlation_distances(rows))
+def correlation_places(rows: Float) -> Relation:
+    """Return the places of one minus the correlation between rows in their order."""
+    return (places(correlation_distances(rows)),)
 
 
 def euclidean_dissimilarities(rows: Float) -> Relation:
-    """Return the distances between all rows, centred, with unit norm."""
-    values = _distances(rows)
-    return unit_length(about_mean(values), values)
+    """Return the distances between all rows."""
+    squares, _ = euclidean_squares(rows)
+    return (np.sqrt(squares, out=squares),)
 
 
-def euclidean_ranks(rows: Float) -> Relation:
-    """Return the ranks of the distances between rows, centred, with unit norm."""
-    return _centred_ranks(euclidean_squares(rows)[0])
+def euclidean_places(rows: Float) -> Relation:
+    """Return the places of the distances between rows in their order."""
+    return (places(euclidean_squares(rows)[0]),)
 
 
 def squared_dissimilarities(rows: Float) -> Relation:
-    """Return the squared distances between all rows, with unit norm."""
-    values, _ = euclidean_squares(rows)
+    """Return the squared distances between all rows."""
+    return (euclidean_squares(rows)[0],)
+
+
+def centred(values: Float) -> Relation:
+    """Return dissimilarities centred over pairs of different rows, with unit norm."""
+    return unit_length(about_mean(values), values)
+
+
+def uncentred(values: Float) -> Relation:
+    """Return dissimilarities with unit norm."""
     return unit_length(values, values)
 
 
-def centred_distances(rows: Float) -> Relation:
-    """Return the doubly centred distances between rows, with unit norm."""
-    values = _distances(rows)
-    return unit_length(doubly_centred(values), values)
+def ranked(places: NDArray[np.int32]) -> Relation:
+    """Return the ranks of dissimilarities, centred, with unit norm; equal ones share their mean."""
+    counts = np.bincount(places.ravel())
+    counts[0] = 0
+    # Twice the mean rank is a whole number.
+    ranks = np.cumsum(counts)
+    ranks *= 2
+    ranks -= counts
+    return centred(ranks.take(places).astype(np.float64))
 
 
-def unbiased_distances(rows: Float) -> Relation:
-    """Return the U-centred distances between rows, with unit norm."""
-    values = _distances(rows)
-    return unit_length(unbiasedly_centred(values), values)
+def centred_distances(distances: Float) -> Relation:
+    """Return doubly centred distances with unit norm."""
+    return unit_length(doubly_centred(distances), distances)
+
+
+def unbiased_distances(distances: Float) -> Relation:
+    """Return U-centred distances with unit norm."""
+    return unit_length(unbiasedly_centred(distances), distances)
 
 
 def root_of_inner_product(first: Relation, second: Relation) -> float:
@@ -69,28 +89,26 @@ def root_of_inner_product(first: Relation, second: Relation) -> float:
     return float(np.sqrt(max(inner_product(first, second), 0.0)))
 
 
-def average_ranks(values: Float) -> Float:
-    """Return ranks from one; values that are equal up to rounding share their mean rank."""
-    order = np.argsort(values)
-    ordered = values[order]
-    is_new = np.ones(len(values), dtype=np.bool_)
+def root_of_permuted(first: Relation, second: Relation, order: Index) -> float:
+    """Return the same with the rows of the second reordered."""
+    return float(np.sqrt(max(permuted_inner_product(first, second, order), 0.0)))
+
+
+def places(values: Float) -> NDArray[np.int32]:
+    """Return the place of each off-diagonal value among the distinct ones, from one.
+
+    Values that are equal up to rounding share a place.
+    """
+    if len(values) < 2:
+        return np.zeros(values.shape, dtype=np.int32)
+    pairs = squareform(values, checks=False)
+    order = np.argsort(pairs)
+    ordered = pairs[order]
+    is_new = np.ones(len(pairs), dtype=np.bool_)
     is_new[1:] = np.diff(ordered) > ROUNDING * ordered[1:]
-    starts = np.flatnonzero(is_new)
-    counts = np.diff(starts, append=len(values))
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat(starts + (counts + 1) / 2, counts)
-    return ranks
-
-
-def _distances(rows: Float) -> Float:
-    squares, _ = euclidean_squares(rows)
-    return np.sqrt(squares, out=squares)
-
-
-def _centred_ranks(values: Float) -> Relation:
-    if len(values) > 2:
-        values = squareform(average_ranks(squareform(values, checks=False)), checks=False)
-    return unit_length(about_mean(values), values)
+    places = np.empty(len(pairs), dtype=np.int32)
+    places[order] = np.cumsum(is_new, dtype=np.int32)
+    return np.asarray(squareform(places, checks=False))
 
 
 CORRELATION_RSA_PEARSON = RelationMeasure(
@@ -103,8 +121,10 @@ CORRELATION_RSA_PEARSON = RelationMeasure(
     "changes the correlation between rows, although ReSi declares otherwise.",
     low=-1.0,
     ignores=frozenset({Change.SCALE, Change.PERMUTATION}),
-    relate=correlation_dissimilarities,
+    between=correlation_dissimilarities,
+    relate=centred,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )
 CORRELATION_RSA_SPEARMAN = RelationMeasure(
     name="rsa-correlation-spearman",
@@ -116,8 +136,10 @@ CORRELATION_RSA_SPEARMAN = RelationMeasure(
     "with every other row.",
     low=-1.0,
     ignores=frozenset({Change.SCALE, Change.PERMUTATION}),
-    relate=correlation_ranks,
+    between=correlation_places,
+    relate=ranked,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )
 EUCLIDEAN_RSA_PEARSON = RelationMeasure(
     name="rsa-euclidean-pearson",
@@ -128,8 +150,10 @@ EUCLIDEAN_RSA_PEARSON = RelationMeasure(
     "differs.",
     low=-1.0,
     ignores=SCALED_SHAPE,
-    relate=euclidean_dissimilarities,
+    between=euclidean_dissimilarities,
+    relate=centred,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )
 EUCLIDEAN_RSA_SPEARMAN = RelationMeasure(
     name="rsa-euclidean-spearman",
@@ -139,8 +163,10 @@ EUCLIDEAN_RSA_SPEARMAN = RelationMeasure(
     note="Squaring does not change ranks, so rsatoolbox gives the same value.",
     low=-1.0,
     ignores=SCALED_SHAPE,
-    relate=euclidean_ranks,
+    between=euclidean_places,
+    relate=ranked,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )
 SQUARED_EUCLIDEAN_RSA_COSINE = RelationMeasure(
     name="rsa-squared-euclidean-cosine",
@@ -150,8 +176,10 @@ SQUARED_EUCLIDEAN_RSA_COSINE = RelationMeasure(
     note="The Euclidean dissimilarity of rsatoolbox compared by its cosine: it is not centred, so "
     "it is high by construction.",
     ignores=SCALED_SHAPE,
-    relate=squared_dissimilarities,
+    between=squared_dissimilarities,
+    relate=uncentred,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )
 DISTANCE_CORRELATION = RelationMeasure(
     name="distance-correlation",
@@ -160,8 +188,10 @@ DISTANCE_CORRELATION = RelationMeasure(
     source="Székely et al. 2007",
     note="The biased estimate, not squared, as in dcor and ReSi; close to 1 on wide noise.",
     ignores=SCALED_SHAPE,
+    between=euclidean_dissimilarities,
     relate=centred_distances,
     score=root_of_inner_product,
+    score_permuted=root_of_permuted,
 )
 UNBIASED_DISTANCE_CORRELATION = RelationMeasure(
     name="distance-correlation-unbiased",
@@ -172,6 +202,8 @@ UNBIASED_DISTANCE_CORRELATION = RelationMeasure(
     note="It is squared, like u_distance_correlation_sqr of dcor. Fewer than four rows score 0.",
     low=-1.0,
     ignores=SCALED_SHAPE,
+    between=euclidean_dissimilarities,
     relate=unbiased_distances,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from upto.core import Diameter
-from upto.engines import select_rows
+from upto.engines import product, select_rows, side_by_side
+from upto.engines.blocks import slices_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from upto.core.array_types import Float
     from upto.engines.base import Arrays, Engine
 
@@ -67,9 +69,14 @@ def distance_quantile(points: Float, level: float) -> float:
     n_points = len(points)
     if n_points < 2:
         return 0.0
-    squared = squared_distances(points, points)
-    above = squared[np.triu_indices(n_points, 1)]
-    return float(np.sqrt(np.quantile(above, level)))
+    single = _Single.of(points)
+    if single is not None:
+        found = float(np.quantile(_above(single.points), level))
+        # Smaller ones are differences of large numbers.
+        if found > _CANCELLING:
+            return single.unit * float(np.sqrt(found))
+    centred = points - points.mean(axis=0)
+    return float(np.sqrt(np.quantile(_above(centred), level)))
 
 
 def near_isometry_defect(source: Float, target: Float) -> float:
@@ -78,15 +85,55 @@ def near_isometry_defect(source: Float, target: Float) -> float:
     Half of it is a lower bound of the worst error of any rigid motion on these rows. A source wider
     than its target must be projected onto it, so only distances that grow count.
     """
-    worst = 0.0
-    block = max(1, 2**22 // max(len(source), 1))
     one_sided = source.shape[1] > target.shape[1]
-    for start in range(0, len(source), block):
-        rows = slice(start, start + block)
-        change = np.sqrt(squared_distances(target[rows], target))
-        change -= np.sqrt(squared_distances(source[rows], source))
-        worst = max(worst, float(change.max() if one_sided else np.abs(change).max()))
-    return worst
+    found = _defect_of_candidates(source, target, one_sided=one_sided)
+    if found is not None:
+        return found
+    centred = [rows - rows.mean(axis=0) for rows in (source, target)]
+
+    def of_block(rows: slice) -> float:
+        before, after = (np.sqrt(_squared(points, rows)) for points in centred)
+        change = after - before
+        return float(change.max() if one_sided else np.abs(change).max())
+
+    blocks = slices_of(len(source), _BLOCK // 2)
+    return max(side_by_side([partial(of_block, rows) for rows in blocks]), default=0.0)
+
+
+def _defect_of_candidates(source: Float, target: Float, *, one_sided: bool) -> float | None:
+    """Find pairs whose distance may change most in single precision; compute these in double.
+
+    None if there are too many, as in exact copies.
+    """
+    singles = [each for each in map(_Single.of, (source, target)) if each is not None]
+    if len(singles) < 2:
+        return None
+    largest = max(single.unit for single in singles)
+    units = [single.unit / largest for single in singles]
+    rounding = 2 * (singles[0].rounding + singles[1].rounding) / _SHORT
+
+    def of_block(rows: slice) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+        squares = [_squared(single.points, rows) for single in singles]
+        # Squares of short distances are differences of large numbers.
+        short = np.minimum(*squares) < _SHORT**2
+        before, after = (unit * np.sqrt(each) for unit, each in zip(units, squares, strict=True))
+        change = after - before
+        if not one_sided:
+            np.abs(change, out=change)
+        change[short] = np.inf
+        change[~_upper(change)] = -np.inf
+        least = float(change.max(where=~short, initial=-np.inf)) - rounding
+        i, j = np.nonzero(change >= least)
+        return change[i, j], i + rows.start, j + rows.start
+
+    blocks = slices_of(len(source), _BLOCK // 2)
+    found = side_by_side([partial(of_block, rows) for rows in blocks])
+    size, i, j = (np.concatenate(each) for each in zip(*found, strict=True))
+    kept = size >= size.max(where=size < np.inf, initial=-np.inf) - rounding
+    if np.count_nonzero(kept) > _CANDIDATES * len(source):
+        return None
+    change = _lengths(target, i[kept], j[kept]) - _lengths(source, i[kept], j[kept])
+    return float((change if one_sided else np.abs(change)).max(initial=0.0))
 
 
 def _radii(engine: Engine, rows: Any, centre: Float) -> Float:
@@ -134,11 +181,18 @@ def _enclosing_centre(engine: Engine, rows: Any, radii: Float) -> Float:
     keep = np.zeros(len(radii), dtype=bool)
     keep[outermost] = True
     core = select_rows(engine, rows, keep)
-    centre: Float = core.mean(axis=0)
+    mean = core.mean(axis=0)
+    core -= mean
+    products = product(core, core.T)
+    # The centre is a combination of the rows, so its products with them are known.
+    shares, with_centre = np.zeros((2, len(core)))
     for step in range(1, 101):
-        away = core - centre
-        farthest = int(np.einsum("ij,ij->i", away, away).argmax())
-        centre = centre + away[farthest] / (step + 1)
+        farthest = int((np.diag(products) - 2 * with_centre).argmax())
+        kept, moved = step / (step + 1), 1 / (step + 1)
+        shares *= kept
+        shares[farthest] += moved
+        with_centre = kept * with_centre + moved * products[farthest]
+    centre: Float = mean + shares @ core
     return centre
 
 
@@ -151,21 +205,93 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
     """Check every pair whose radii sum to more than the largest distance so far."""
     order = np.argsort(-radii, kind="stable")
     points, radii = points[order], radii[order]
-    squared = np.einsum("ij,ij->i", points, points)
-    best, pair = lower, (0, 0)
-    block = 1024
-    for start in range(0, len(points), block):
-        stop = min(start + block, len(points))
+    single = _Single.of(points, centred=True)
+    best = lower
+    for start in range(0, len(points), _BLOCK):
         # Radii decrease along the rows, so the remaining candidates are a prefix.
         partners = int(np.searchsorted(-radii, radii[start] - best))
         if partners <= start:
             break
-        distances = squared[start:stop, None] + squared[start:partners]
-        distances -= 2 * points[start:stop] @ points[start:partners].T
-        i, j = np.unravel_index(int(distances.argmax()), distances.shape)
-        pair = (start + int(i), start + int(j))
-        best = max(best, float(np.linalg.norm(points[pair[0]] - points[pair[1]])))
+        rows = slice(start, min(start + _BLOCK, len(points)))
+        i = j = np.empty(0, dtype=np.intp)
+        if single is not None:
+            distances = _squared(single.points, rows, partners)
+            i, j = np.nonzero(distances >= float(distances.max()) - 2 * single.rounding)
+        if not 0 < len(i) <= _CANDIDATES * _BLOCK:
+            single = None
+            distances = _squared(points, rows, partners)
+            i, j = np.unravel_index([int(distances.argmax())], distances.shape)
+        best = max(best, float(_lengths(points, i + start, j + start).max()))
     return best
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Single:
+    """Rows in single precision about a centre, over the largest distance to it.
+
+    `rounding` bounds the error of a squared distance between them.
+    """
+
+    points: NDArray[np.float32]
+    unit: float
+    rounding: float
+
+    @classmethod
+    def of(cls, points: Float, *, centred: bool = False) -> _Single | None:
+        """Convert rows; None if they are too narrow to gain, or all equal."""
+        if points.shape[1] < _WIDE:
+            return None
+        if not centred:
+            points = points - points.mean(axis=0)
+        unit = float(np.sqrt(np.einsum("ij,ij->i", points, points).max(initial=0.0)))
+        if unit == 0.0:
+            return None
+        rounding = 2 * (8 + np.sqrt(points.shape[1])) * float(np.finfo(np.float32).eps)
+        return cls((points / unit).astype(np.float32), unit, rounding)
+
+
+_WIDE = 64
+"""Width from which products in single precision are worth their check in double precision."""
+_BLOCK = 1024
+_SHORT, _CANCELLING = 0.05, 1e-3
+"""Distance, and squared distance, over the radius below which single precision is too coarse."""
+_CANDIDATES = 8
+"""Pairs per row up to which they are computed again, each by itself."""
+
+
+def _squared(points: Any, rows: slice, stop: int | None = None) -> Any:
+    """Return the squared distances of some rows to those from the first of them on."""
+    own, others = points[rows], points[rows.start : stop]
+    # In place: the products are the largest arrays here.
+    squared = own @ (-2 * others).T
+    squared += np.einsum("ij,ij->i", own, own)[:, None]
+    squared += np.einsum("ij,ij->i", others, others)
+    return np.maximum(squared, 0.0, out=squared)
+
+
+def _above(points: Any) -> Any:
+    """Return the squared distances of all pairs of different rows."""
+
+    def of_block(rows: slice) -> Any:
+        squared = _squared(points, rows)
+        return squared[_upper(squared)]
+
+    blocks = slices_of(len(points), _BLOCK // 2)
+    return np.concatenate(side_by_side([partial(of_block, rows) for rows in blocks]))
+
+
+def _upper(matrix: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the entries above the diagonal."""
+    rows, columns = matrix.shape
+    return np.arange(columns) > np.arange(rows)[:, None]
+
+
+def _lengths(points: Float, first: NDArray[np.intp], second: NDArray[np.intp]) -> Float:
+    """Return the distances of chosen pairs of rows, in few rows at a time."""
+    found = np.empty(len(first))
+    for some in slices_of(len(first), _BLOCK):
+        found[some] = np.linalg.norm(points[first[some]] - points[second[some]], axis=1)
+    return found
 
 
 def squared_distances(first: Float, second: Float) -> Float:

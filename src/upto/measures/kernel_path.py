@@ -15,6 +15,7 @@ from upto.measures.kinds import Change, MomentMeasure, RelationMeasure
 from upto.measures.relations import (
     doubly_centred,
     inner_product,
+    permuted_inner_product,
     refuse_many_rows,
     unbiasedly_centred,
     unit_length,
@@ -31,24 +32,30 @@ _MOST_ROWS = 4096
 """Size of a kernel; kernels of many runs are in memory at the same time."""
 
 
-def fewer_coordinates(rows: Float, measures: Sequence[Measure]) -> Float:
-    """Rotate runs wider than long to as many coordinates as rows, if all measures allow it."""
-    n_samples, n_features = rows.shape
-    if n_features <= n_samples or not all(Change.ROTATION in each.ignores for each in measures):
+def fewer_coordinates(rows: Float, measures: Sequence[Measure], n_fit: int) -> Float:
+    """Rotate wide runs to as few coordinates as the rows span, if all measures allow it.
+
+    The first `n_fit` rows vary in the first `n_fit` coordinates only, to which fits are then
+    confined.
+    """
+    if rows.shape[1] <= n_fit or not all(Change.ROTATION in each.ignores for each in measures):
         return rows
-    _, triangle = np.linalg.qr(rows.T)
-    return np.ascontiguousarray(triangle.T)
+    return np.ascontiguousarray(np.asarray(np.linalg.qr(rows.T, mode="r")).T)
 
 
-def leaner_measures(measures: Sequence[Measure], rows: Sequence[Float]) -> list[Measure]:
+def leaner_measures(
+    measures: Sequence[Measure], rows: Sequence[Float], *, apart: bool = False
+) -> list[Measure]:
     """Replace measures by their kernel equivalents where these are cheaper.
 
-    If another measure needs the products anyway, they cost nothing extra.
+    If another measure needs the products anyway, they cost nothing extra, unless the pairings of
+    fitted measures are kept `apart`.
     """
     n_samples, n_features = rows[0].shape[0], max(own.shape[1] for own in rows)
     leaner = [by_kernels(each) for each in measures]
     needs_products = any(
-        isinstance(each, MomentMeasure) and each.prepare is None for each in leaner
+        isinstance(each, MomentMeasure) and each.prepare is None and not (apart and each.is_fitted)
+        for each in leaner
     )
     is_less = n_samples <= min(n_features**2, _MOST_ROWS)
     return leaner if is_less and not needs_products else list(measures)
@@ -59,14 +66,10 @@ def by_kernels(measure: Measure) -> Measure:
     return _KERNELLED.get(measure.name, measure)
 
 
-def _linear(centre: Callable[[Float], Float]) -> Callable[[Float], Relation]:
-    def relate(rows: Float) -> Relation:
-        refuse_many_rows(len(rows))
-        centred = rows - rows.mean(axis=0)
-        kernel = centred @ centred.T
-        return unit_length(centre(kernel), kernel)
-
-    return relate
+def _linear_kernel(rows: Float) -> Relation:
+    refuse_many_rows(len(rows))
+    centred = rows - rows.mean(axis=0)
+    return (centred @ centred.T,)
 
 
 def _kernelled(measure: Measure, centre: Callable[[Float], Float]) -> RelationMeasure:
@@ -78,8 +81,10 @@ def _kernelled(measure: Measure, centre: Callable[[Float], Float]) -> RelationMe
         low=measure.low,
         high=measure.high,
         ignores=measure.ignores,
-        relate=_linear(centre),
+        between=_linear_kernel,
+        relate=lambda kernel: unit_length(centre(kernel), kernel),
         score=inner_product,
+        score_permuted=permuted_inner_product,
     )
 
 

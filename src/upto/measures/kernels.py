@@ -13,6 +13,7 @@ from upto.measures.relations import (
     doubly_centred,
     euclidean_squares,
     inner_product,
+    permuted_inner_product,
     unbiasedly_centred,
     unit_length,
 )
@@ -26,7 +27,12 @@ NARROWEST, WIDEST = 1e-3, 1e3
 """Bandwidths beyond which the kernel is, up to rounding, the identity or linear."""
 
 
-def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
+def squared_distances(rows: Float) -> Relation:
+    """Return the squared distances between all rows."""
+    return (euclidean_squares(rows)[0],)
+
+
+def gaussian_kernel(squares: Float, bandwidth: float) -> Float:
     """Return exp(−distance² / 2σ²), where σ² is bandwidth² times the median squared distance.
 
     The median is over pairs of different rows; the notebook of Kornblith et al. includes the n zero
@@ -39,8 +45,7 @@ def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
             f"{NARROWEST:g} to {WIDEST:g}."
         )
         raise InputError(message)
-    squares, _ = euclidean_squares(rows)
-    if len(rows) < 2:
+    if len(squares) < 2:
         return np.ones_like(squares)
     width = 2.0 * bandwidth**2 * float(np.median(squareform(squares, checks=False)))
     if width == 0.0:
@@ -48,15 +53,15 @@ def gaussian_kernel(rows: Float, bandwidth: float) -> Float:
     return np.exp(squares / -width)
 
 
-def centred_kernel(rows: Float, bandwidth: float) -> Relation:
+def centred_kernel(squares: Float, bandwidth: float) -> Relation:
     """Return the centred Gaussian kernel with unit norm."""
-    kernel = gaussian_kernel(rows, bandwidth)
+    kernel = gaussian_kernel(squares, bandwidth)
     return unit_length(doubly_centred(kernel), kernel)
 
 
-def unbiased_kernel(rows: Float, bandwidth: float) -> Relation:
+def unbiased_kernel(squares: Float, bandwidth: float) -> Relation:
     """Return the U-centred Gaussian kernel with unit norm."""
-    kernel = gaussian_kernel(rows, bandwidth)
+    kernel = gaussian_kernel(squares, bandwidth)
     return unit_length(unbiasedly_centred(kernel), kernel)
 
 
@@ -71,8 +76,10 @@ DEBIASED_RBF_CKA = RelationMeasure(
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",
+    between=squared_distances,
     relate=unbiased_kernel,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )
 BIASED_RBF_CKA = RelationMeasure(
     name="rbf-cka-biased:1",
@@ -85,6 +92,8 @@ BIASED_RBF_CKA = RelationMeasure(
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",
+    between=squared_distances,
     relate=centred_kernel,
     score=inner_product,
+    score_permuted=permuted_inner_product,
 )

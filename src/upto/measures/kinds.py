@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from upto.core import InputError
-from upto.core.array_types import Float
-from upto.measures.moments import pair_moments
+from upto.core.array_types import Float, Index
+from upto.measures.moments import Form, pair_moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -160,11 +160,13 @@ class MomentMeasure(Measure):
     """A measure of second moments.
 
     ``score(fit, held)`` fits on one set of rows and scores on another; if `is_fitted` is false,
-    nothing is fitted and `fit` is not used. A parameter is passed last. `prepare` transforms the
-    rows of each run first, column by column.
+    nothing is fitted and `fit` is not used. If ``form(fit)`` is given, it returns the fit, which
+    many sets of held-out rows share, and `score` is for the same rows twice. A parameter is passed
+    last. `prepare` transforms the rows of each run first, column by column.
     """
 
     score: Callable[..., float]
+    form: Callable[..., Form] | None = None
     is_fitted: bool = True
     prepare: Callable[[Float], Float] | None = None
 
@@ -174,8 +176,18 @@ class MomentMeasure(Measure):
 
     def scored(self, fit: PairMoments, held: PairMoments) -> float:
         """Return the value from moments."""
-        options = () if self.parameter is None else (self.parameter,)
-        return self.within(self.score(fit, held, *options))
+        fitted = None if fit is held else self.fitted(fit)
+        if fitted is not None:
+            return self.within(fitted(held.x, held.y).of(held.cross))
+        return self.within(self.score(fit, held, *self._options))
+
+    def fitted(self, fit: PairMoments) -> Form | None:
+        """Return the fit, if it can be separated from the score."""
+        return None if self.form is None else self.form(fit, *self._options)
+
+    @property
+    def _options(self) -> tuple[float, ...]:
+        return () if self.parameter is None else (self.parameter,)
 
     def _value(self, first: Float, second: Float) -> float:
         x, y = self.prepared(first), self.prepared(second)
@@ -189,20 +201,42 @@ class MomentMeasure(Measure):
 class RelationMeasure(Measure):
     """A measure of relations between rows.
 
-    ``relate(rows)`` returns arrays in which every axis indexes rows, n×n or n, once per run;
-    ``score(first, second)`` compares them. A parameter is passed last to both.
+    ``between(rows)``, if given, and ``relate(rows)`` return arrays in which every axis indexes
+    rows, n×n or n, once per run; ``score(first, second)`` compares those of two runs. `between` is
+    for what some rows inherit from all, such as distances: `relate` is then called with its arrays
+    instead of the rows. ``score_permuted(first, second, order)``, if given, is the score with the
+    rows of the second run reordered. A parameter is passed last to `relate` and the scores.
     """
 
     relate: Callable[..., Relation]
     score: Callable[..., float]
+    between: Callable[[Float], Relation] | None = None
+    score_permuted: Callable[..., float] | None = None
+
+    def inherited(self, rows: Float) -> Relation:
+        """Return what `relate` is called with."""
+        return (rows,) if self.between is None else self.between(rows)
+
+    def among(self, inherited: Relation, chosen: Index | None = None) -> Relation:
+        """Return the relation between all rows, or between some of them."""
+        if chosen is not None:
+            by_rows = self.between is None
+            inherited = (inherited[0][chosen],) if by_rows else permuted(inherited, chosen)
+        return self.relate(*inherited, *self._options)
 
     def related(self, rows: Float) -> Relation:
         """Return the relation between the rows of one run."""
-        return self.relate(rows, *self._options)
+        return self.among(self.inherited(rows))
 
     def scored(self, first: Relation, second: Relation) -> float:
         """Return the value from two relations."""
         return self.within(self.score(first, second, *self._options))
+
+    def scored_permuted(self, first: Relation, second: Relation, order: Index) -> float:
+        """Return the value with the rows of the second run reordered."""
+        if self.score_permuted is None:
+            return self.scored(first, permuted(second, order))
+        return self.within(self.score_permuted(first, second, order, *self._options))
 
     @property
     def _options(self) -> tuple[float, ...]:
@@ -212,8 +246,8 @@ class RelationMeasure(Measure):
         return self.scored(self.related(first), self.related(second))
 
 
-def permuted(relation: Relation, order: NDArray[np.intp]) -> Relation:
-    """Return the relation of reordered rows without recomputing it."""
+def permuted(relation: Relation, order: Index) -> Relation:
+    """Return the relation of reordered rows, or of some rows, without recomputing it."""
     # `take` leaves rows contiguous; indexing would leave columns contiguous.
     return tuple(
         array.take(order, 0) if array.ndim == 1 else array.take(order, 0).take(order, 1)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.optimize
+from scipy.sparse import csr_array
 
-from upto.measures.correlations import leading_cca
+from upto.measures.correlations import leading_cca, scores_of
 from upto.measures.dependence import (
     MOST_FEATURES,
     RDC_FEATURES,
@@ -24,12 +25,13 @@ from upto.measures.dependence import (
     rdc_features,
 )
 from upto.measures.kinds import AFFINE, MATCHING, Change, MomentMeasure, as_count
+from upto.measures.moments import HeldOutScore
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core.array_types import Float
-    from upto.measures.moments import PairMoments, RunMoments
+    from upto.measures.moments import Form, PairMoments, RunMoments
 
 
 _CONSTANT = 1e-11
@@ -43,14 +45,19 @@ def correlations(moments: PairMoments) -> Float:
 def varies(run: RunMoments) -> NDArray[np.bool_]:
     """Return which coordinates vary by more than the rounding of their mean."""
     floor = run.n_samples * np.square(_CONSTANT * run.mean)
-    return np.diag(run.scatter) > floor
+    return run.variances > floor
 
 
 def mean_correlation(fit: PairMoments, held: PairMoments) -> float:
     """Return the mean correlation of coordinates matched one to one, with fitted signs."""
+    return _scored(matched_signed(fit), held)
+
+
+def matched_signed(fit: PairMoments) -> Form:
+    """Match coordinates one to one by absolute correlation, with signs."""
     fitted = correlations(fit)
-    matched = _matched(np.abs(fitted))
-    return float(np.mean(np.sign(fitted[matched]) * _again(fit, held, fitted)[matched]))
+    sources, targets = _matched(np.abs(fitted))
+    return _mean_of(sources, targets, np.sign(fitted[sources, targets]))
 
 
 def mean_dependence(fit: PairMoments, held: PairMoments, count: float) -> float:
@@ -61,20 +68,42 @@ def mean_dependence(fit: PairMoments, held: PairMoments, count: float) -> float:
 
 def hard_match(fit: PairMoments, held: PairMoments) -> float:
     """Return the mean signed correlation of coordinates matched one to one."""
+    return _scored(matched(fit), held)
+
+
+def matched(fit: PairMoments) -> Form:
+    """Match coordinates one to one by correlation."""
     fitted = correlations(fit)
-    return float(np.mean(_again(fit, held, fitted)[_matched(fitted)]))
+    sources, targets = _matched(fitted)
+    return _mean_of(sources, targets, fitted[sources, targets] != 0)
 
 
 def soft_match(fit: PairMoments, held: PairMoments) -> float:
     """Return the mean over both directions of the match that may reuse coordinates."""
-    return (semi_match(fit, held) + semi_match(fit.flipped(), held.flipped())) / 2
+    return _scored(reused_both_ways(fit), held)
+
+
+def reused_both_ways(fit: PairMoments) -> Form:
+    """Match each coordinate of either run with its best in the other."""
+    there, back = reused(fit), reused(fit.flipped())
+
+    def form(x: RunMoments, y: RunMoments) -> HeldOutScore:
+        both: csr_array = there(x, y).weights + back(y, x).weights.T
+        return HeldOutScore((both / 2).tocsr())
+
+    return form
 
 
 def semi_match(fit: PairMoments, held: PairMoments) -> float:
     """Return the mean correlation of coordinates with their best match in the other run."""
+    return _scored(reused(fit), held)
+
+
+def reused(fit: PairMoments) -> Form:
+    """Match each coordinate of the first run with its best in the second."""
     fitted = correlations(fit)
-    best = np.arange(len(fitted)), fitted.argmax(axis=1)
-    return float(np.mean(_again(fit, held, fitted)[best]))
+    sources, targets = np.arange(len(fitted)), fitted.argmax(axis=1)
+    return _mean_of(sources, targets, fitted[sources, targets] != 0)
 
 
 def _matched(gain: Float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -82,13 +111,24 @@ def _matched(gain: Float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return sources, targets
 
 
-def _again(fit: PairMoments, held: PairMoments, fitted: Float) -> Float:
-    """Return the correlations on held-out rows, 0 where the fitted correlation was 0."""
-    return fitted if held is fit else np.where(fitted == 0, 0.0, correlations(held))
+def _mean_of(sources: NDArray[np.intp], targets: NDArray[np.intp], factors: NDArray[Any]) -> Form:
+    """Return the mean of correlations of pairs, each times a factor; 0 where that is 0."""
+
+    def form(x: RunMoments, y: RunMoments) -> HeldOutScore:
+        scale = _inverse_deviation(x)[sources] * _inverse_deviation(y)[targets]
+        weights = factors * scale / len(sources)
+        shape = len(x.mean), len(y.mean)
+        return HeldOutScore(csr_array((weights, (sources, targets)), shape=shape))
+
+    return form
+
+
+def _scored(form: Form, held: PairMoments) -> float:
+    return form(held.x, held.y).of(held.cross)
 
 
 def _inverse_deviation(run: RunMoments) -> Float:
-    squares = np.diag(run.scatter)
+    squares = run.variances
     return np.sqrt(np.divide(1.0, squares, out=np.zeros_like(squares), where=varies(run)))
 
 
@@ -114,6 +154,7 @@ MCC = MomentMeasure(
     low=-1.0,
     ignores=MATCHING,
     score=mean_correlation,
+    form=matched_signed,
     note="In sample it is the MCC of icebeem, cl-ica and identifiability-guard. On held-out rows "
     "the sign of each matched correlation is also the fitted one, as in the cross-fitted score of "
     "identifiability-guard, so noise scores 0; icebeem takes absolute values. For runs of "
@@ -129,6 +170,7 @@ MCC_SPEARMAN = MomentMeasure(
     low=-1.0,
     ignores=MATCHING | {Change.MONOTONE},
     score=mean_correlation,
+    form=matched_signed,
     prepare=ranks,
     note="Ties share their mean rank, as in SciPy. The torch version of icebeem sorts where it "
     "should rank and gives different values.",
@@ -163,7 +205,7 @@ WEAK_MCC = MomentMeasure(
     ignores=AFFINE,
     parameter=20,
     parameter_name="canonical components",
-    score=leading_cca,
+    **scores_of(leading_cca),
     note="In sample it is the mean of the leading canonical correlations, up to the requested "
     "number or the lower rank of the runs: canonical variates correlate only with their own "
     "partner, so matching recovers the partners. On held-out rows directions and signs are the "
@@ -180,6 +222,7 @@ HARD_CORRELATION_MATCH = MomentMeasure(
     low=-1.0,
     ignores=MATCHING - {Change.SIGNS},
     score=hard_match,
+    form=matched,
     note="As in ReSi. Unlike MCC it does not match a coordinate with its negative; for runs of "
     "different width the mean is over the coordinates of the narrower run.",
 )
@@ -192,6 +235,7 @@ SOFT_CORRELATION_MATCH = MomentMeasure(
     low=-1.0,
     ignores=MATCHING - {Change.SIGNS},
     score=soft_match,
+    form=reused_both_ways,
     note="As in ReSi, which averages both directions; a single direction is "
     "`semi-correlation-match`.",
 )
@@ -205,6 +249,7 @@ SEMI_CORRELATION_MATCH = MomentMeasure(
     ignores=MATCHING - {Change.SIGNS},
     symmetric=False,
     score=semi_match,
+    form=reused,
     note="The bipartite semi-matching of Li et al.: coordinates of the second run may be used "
     "several times or not at all, so the value depends on which run is first.",
 )

@@ -6,21 +6,28 @@ cross-scatter belongs to a pair and changes when the pairing is permuted.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array
 
 from upto.core.array_types import Float
 from upto.engines import ThreadsEngine, varying
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.engines.base import Arrays, Engine
 
 
 RANK_TOLERANCE = 1e-10
 """Directions whose variance is below this fraction of the largest count as absent."""
+_TINY = float(np.finfo(float).tiny)
 ROUNDING = 1e-11
 """Coordinates that deviate by less than this fraction of their mean count as constant."""
 
@@ -29,22 +36,43 @@ ROUNDING = 1e-11
 class RunMoments:
     """Number, mean and centred scatter of the rows of one run.
 
-    `fourth` is the sum of the fourth powers of the row norms about the mean.
+    `products` is the scatter, or a function that computes it when it is needed, and `squares` its
+    diagonal, if known. `fourth` is the sum of the fourth powers of the row norms about the mean.
     """
 
     n_samples: int
     mean: Float
-    scatter: Float
+    products: Float | Callable[[], Float]
     fourth: float
+    squares: Float | None = None
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def scatter(self) -> Float:
+        """Sums of products of all coordinates about their means."""
+        products = self._products
+        still = self._still
+        return np.where(still | still[:, None], 0.0, products) if still.any() else products
+
+    @cached_property
+    def variances(self) -> Float:
+        """Sums of squares of the coordinates about their means."""
+        return np.where(self._still, 0.0, self._squares)
+
+    @cached_property
+    def _products(self) -> Float:
+        return self.products() if callable(self.products) else self.products
+
+    @property
+    def _squares(self) -> Float:
+        return np.diag(self._products) if self.squares is None else self.squares
+
+    @property
+    def _still(self) -> NDArray[np.bool_]:
         # In a constant coordinate far from zero only the rounding error of its mean remains, that
         # of a long sum.
-        deviation = np.sqrt(np.diag(self.scatter) / self.n_samples)
-        still = deviation <= ROUNDING * np.abs(self.mean)
-        if still.any():
-            kept = np.where(still | still[:, None], 0.0, self.scatter)
-            object.__setattr__(self, "scatter", kept)
+        deviation = np.sqrt(self._squares / self.n_samples)
+        still: NDArray[np.bool_] = deviation <= ROUNDING * np.abs(self.mean)
+        return still
 
     @cached_property
     def spectrum(self) -> tuple[Float, Float]:
@@ -61,13 +89,14 @@ class RunMoments:
         The rank is determined with every coordinate scaled to unit variance, so it is invariant to
         their scales.
         """
-        deviation = np.sqrt(np.diag(self.scatter))
-        alive = varying(deviation)
-        unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=alive)
-        values, vectors = np.linalg.eigh(self.scatter * np.outer(unit, unit))
-        kept = values > RANK_TOLERANCE * max(float(values[-1]), np.finfo(float).tiny)
-        whitening: Float = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
-        return whitening[:, ::-1]
+        deviation = np.sqrt(self.variances)
+        alive = np.flatnonzero(varying(deviation))
+        unit = 1.0 / deviation[alive]
+        scaled = _square(self.scatter, alive) * np.outer(unit, unit)
+        values, vectors = np.linalg.eigh(scaled)
+        kept = values > RANK_TOLERANCE * max(float(values.max(initial=0.0)), _TINY)
+        found = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
+        return _spread_over(found[:, ::-1], alive, len(deviation))
 
     @cached_property
     def shortest_whitening(self) -> Float:
@@ -80,8 +109,10 @@ class RunMoments:
             return whitening
         # scatter @ map is a root of the scatter, and the transpose of its pseudo-inverse is the
         # minimum-norm map; projecting the known map would lose digits to cancellation.
-        reached, corner = np.linalg.qr(self.scatter @ whitening)
-        return np.asarray(np.linalg.solve(corner, reached.T).T, dtype=np.float64)
+        alive = np.flatnonzero(self.variances)
+        reached, corner = np.linalg.qr(_square(self.scatter, alive) @ whitening[alive])
+        found = np.asarray(solve_triangular(corner, reached.T, check_finite=False).T)
+        return _spread_over(found, alive, len(whitening))
 
     @property
     def rank(self) -> int:
@@ -111,6 +142,52 @@ class PairMoments:
         return PairMoments(self.y, self.x, self.cross.T, self.cross_fourth)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutScore:
+    """A score of held-out rows, which depends on their pairing through one inner product.
+
+    `weights` are multiplied with the cross-scatter of the rows and summed; `finish` returns the
+    score.
+    """
+
+    weights: Float | csr_array
+    finish: Callable[[float], float] = float
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few products of coordinates count."""
+        return not isinstance(self.weights, np.ndarray)
+
+    def of(self, cross: Float) -> float:
+        """Return the score from the cross-scatter."""
+        if isinstance(self.weights, np.ndarray):
+            return self.finish(float(np.vdot(self.weights, cross)))
+        entries = self.weights.tocoo()
+        return self.finish(float(entries.data @ cross[entries.row, entries.col]))
+
+    def flipped(self) -> HeldOutScore:
+        """Return the score of the transposed cross-scatter."""
+        if isinstance(self.weights, np.ndarray):
+            return HeldOutScore(np.ascontiguousarray(self.weights.T), self.finish)
+        return HeldOutScore(self.weights.T.tocsr(), self.finish)
+
+
+Form = Callable[[RunMoments, RunMoments], HeldOutScore]
+"""A fit: the score of held-out rows, from the moments of each run."""
+
+
+class RowForm(ABC):
+    """A form that needs less work with centred rows than with their moments, if rows are few."""
+
+    @abstractmethod
+    def __call__(self, x: RunMoments, y: RunMoments) -> HeldOutScore:
+        """Return the score of held-out rows."""
+
+    @abstractmethod
+    def of_rows(self, x: RunMoments, y: RunMoments, x_rows: Float, y_rows: Float) -> float:
+        """Return the value of the score for paired rows."""
+
+
 def run_moments(rows: Any, *, engine: Engine | None = None) -> RunMoments:
     """Return the moments of one run, in two passes."""
     engine = engine or ThreadsEngine()
@@ -134,6 +211,19 @@ def pair_moments(
     y = y or run_moments(second, engine=engine)
     cross, fourth = engine.reduce_blocks(_cross, first, second, params=(x.mean, y.mean))
     return PairMoments(x, y, cross, float(fourth))
+
+
+def _square(matrix: Float, chosen: NDArray[np.intp]) -> Float:
+    return matrix if len(chosen) == len(matrix) else matrix[np.ix_(chosen, chosen)]
+
+
+def _spread_over(columns: Float, rows: NDArray[np.intp], count: int) -> Float:
+    """Return columns with zeros in the rows that are left out."""
+    if len(rows) == count:
+        return columns
+    found = np.zeros((count, columns.shape[1]))
+    found[rows] = columns
+    return found
 
 
 def _sum(xp: Any, x: Any) -> Arrays:

@@ -18,7 +18,7 @@ from upto.measures.relations import ROUNDING, cosine_distances, euclidean_square
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.core.array_types import Float
+    from upto.core.array_types import Float, Index
     from upto.measures.kinds import Relation
 
     Flags = NDArray[np.bool_]
@@ -28,38 +28,32 @@ CONE = SCALED_SHAPE - {Change.TRANSLATION}
 _PLACES = 2**22
 
 
-def euclidean_neighbours(rows: Float, k: float) -> Relation:
-    """Return which rows are nearest to each row by distance, and their number."""
-    is_near, _ = _nearest(*_by_distance(rows, k), k)
+def neighbours(distances: Float, scale: Float, k: float) -> Relation:
+    """Return which rows are nearest to each row, and their number."""
+    is_near, _ = _nearest(distances, scale, k)
     return is_near, np.count_nonzero(is_near, axis=1)
 
 
-def cosine_neighbours(rows: Float, k: float) -> Relation:
-    """Return which rows are nearest to each row by angle, and their number."""
-    is_near, _ = _nearest(*_by_angle(rows, k), k)
-    return is_near, np.count_nonzero(is_near, axis=1)
+def neighbour_ranks(distances: Float, scale: Float, k: float) -> Relation:
+    """Return the ranks of the nearest rows, from one; zero for other rows."""
+    is_near, slack = _nearest(distances, scale, k)
+    ranks = np.zeros(distances.shape, dtype=np.float32)
+    # If all rows tie, every row is a neighbour: ranks are computed in blocks to limit memory.
+    block = max(1, _PLACES // len(ranks))
+    for start in range(0, len(ranks), block):
+        part = slice(start, start + block)
+        _rank(ranks[part], distances[part], is_near[part], slack[part])
+    return (ranks,)
 
 
-def euclidean_neighbour_ranks(rows: Float, k: float) -> Relation:
-    """Return the ranks of the nearest rows by distance, from one; zero for other rows."""
-    return _ranks(*_by_distance(rows, k), k)
-
-
-def cosine_neighbour_ranks(rows: Float, k: float) -> Relation:
-    """Return the ranks of the nearest rows by angle, from one; zero for other rows."""
-    return _ranks(*_by_angle(rows, k), k)
-
-
-def neighbour_angles(rows: Float, k: float) -> Relation:
+def neighbour_angles(distances: Float, scale: Float, k: float) -> Relation:
     """Return which rows are nearest by angle, and one minus the cosine to every row."""
-    distances, scale = _by_angle(rows, k)
     is_near, _ = _nearest(distances, scale, k)
     return is_near, distances.astype(np.float32)
 
 
-def neighbour_kernel(rows: Float, k: float) -> Relation:
+def neighbour_kernel(distances: Float, scale: Float, k: float) -> Relation:
     """Return the cosines to the nearest rows, zero for other rows, with unit self-similarity."""
-    distances, scale = _by_angle(rows, k)
     is_near, _ = _nearest(distances, scale, k)
     kernel = 1.0 - distances
     kernel[~is_near | (np.abs(kernel) <= ROUNDING)] = 0.0
@@ -71,14 +65,22 @@ def neighbour_kernel(rows: Float, k: float) -> Relation:
 
 def mutual_neighbours(first: Relation, second: Relation, _: float) -> float:
     """Return the mean share of nearest rows common to both runs."""
-    shared = _shared(first, second)
-    return float(np.mean(shared / np.maximum(first[1], second[1])))
+    return _mutual(_shared(first, second), first[1], second[1])
+
+
+def mutual_permuted(first: Relation, second: Relation, order: Index, _: float) -> float:
+    """Return the same with the rows of the second run reordered."""
+    return _mutual(_shared_permuted(first, second, order), first[1], second[1][order])
 
 
 def jaccard_neighbours(first: Relation, second: Relation, _: float) -> float:
     """Return the mean ratio of shared nearest rows to those nearest in either run."""
-    shared = _shared(first, second)
-    return float(np.mean(shared / (first[1] + second[1] - shared)))
+    return _jaccard(_shared(first, second), first[1], second[1])
+
+
+def jaccard_permuted(first: Relation, second: Relation, order: Index, _: float) -> float:
+    """Return the same with the rows of the second run reordered."""
+    return _jaccard(_shared_permuted(first, second, order), first[1], second[1][order])
 
 
 def ranked_neighbours(first: Relation, second: Relation, _: float) -> float:
@@ -127,18 +129,13 @@ def local_alignment(first: Relation, second: Relation, _: float) -> float:
     return _local_alignment(first[0], second[0])
 
 
-def _by_distance(rows: Float, k: float) -> tuple[Float, Float]:
-    _refuse_neighbours(k, len(rows))
-    return euclidean_squares(rows)
-
-
-def _by_angle(rows: Float, k: float) -> tuple[Float, Float]:
-    _refuse_neighbours(k, len(rows))
+def _by_angle(rows: Float) -> Relation:
     return cosine_distances(rows), np.ones(len(rows))
 
 
 def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
     """Return which rows are nearest, and the slack within which distances count as equal."""
+    _refuse_neighbours(k, len(distances))
     np.fill_diagonal(distances, np.inf)
     farthest = np.partition(distances, int(k) - 1, axis=1)[:, int(k) - 1]
     slack = ROUNDING * (scale + farthest)
@@ -146,17 +143,6 @@ def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
     np.fill_diagonal(distances, 0.0)
     np.fill_diagonal(is_near, val=False)
     return is_near, slack
-
-
-def _ranks(distances: Float, scale: Float, k: float) -> Relation:
-    is_near, slack = _nearest(distances, scale, k)
-    ranks = np.zeros(distances.shape, dtype=np.float32)
-    # If all rows tie, every row is a neighbour: ranks are computed in blocks to limit memory.
-    block = max(1, _PLACES // len(ranks))
-    for start in range(0, len(ranks), block):
-        part = slice(start, start + block)
-        _rank(ranks[part], distances[part], is_near[part], slack[part])
-    return (ranks,)
 
 
 def _rank(ranks: NDArray[np.float32], distances: Float, is_near: Flags, slack: Float) -> None:
@@ -175,6 +161,20 @@ def _rank(ranks: NDArray[np.float32], distances: Float, is_near: Flags, slack: F
 def _shared(first: Relation, second: Relation) -> NDArray[np.intp]:
     shared: NDArray[np.intp] = np.count_nonzero(first[0] & second[0], axis=1)
     return shared
+
+
+def _shared_permuted(first: Relation, second: Relation, order: Index) -> NDArray[np.intp]:
+    row, column = _places(first[0])
+    kept = second[0][order[row], order[column]]
+    return np.bincount(row[kept], minlength=len(order))
+
+
+def _mutual(shared: Index, first: Index, second: Index) -> float:
+    return float(np.mean(shared / np.maximum(first, second)))
+
+
+def _jaccard(shared: Index, first: Index, second: Index) -> float:
+    return float(np.mean(shared / (first + second - shared)))
 
 
 def _places(flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -216,8 +216,10 @@ MUTUAL_NEIGHBOURS = _measure(
     source="Huh et al. 2024",
     note="Neighbours by Euclidean distance; all rows tied at the k-th distance are neighbours.",
     ignores=SCALED_SHAPE,
-    relate=euclidean_neighbours,
+    between=euclidean_squares,
+    relate=neighbours,
     score=mutual_neighbours,
+    score_permuted=mutual_permuted,
 )
 MUTUAL_COSINE_NEIGHBOURS = _measure(
     name="mutual-knn-cosine:10",
@@ -227,8 +229,10 @@ MUTUAL_COSINE_NEIGHBOURS = _measure(
     source="Huh et al. 2024",
     note="The mutual_knn of platonic-rep, which normalises features.",
     ignores=CONE,
-    relate=cosine_neighbours,
+    between=_by_angle,
+    relate=neighbours,
     score=mutual_neighbours,
+    score_permuted=mutual_permuted,
 )
 JACCARD_NEIGHBOURS = _measure(
     name="jaccard-knn:10",
@@ -237,8 +241,10 @@ JACCARD_NEIGHBOURS = _measure(
     "its k nearest in either run.",
     source="Schumacher et al. 2021",
     ignores=SCALED_SHAPE,
-    relate=euclidean_neighbours,
+    between=euclidean_squares,
+    relate=neighbours,
     score=jaccard_neighbours,
+    score_permuted=jaccard_permuted,
 )
 JACCARD_COSINE_NEIGHBOURS = _measure(
     name="jaccard-knn-cosine:10",
@@ -248,8 +254,10 @@ JACCARD_COSINE_NEIGHBOURS = _measure(
     source="Schumacher et al. 2021",
     note="The default of ReSi.",
     ignores=CONE,
-    relate=cosine_neighbours,
+    between=_by_angle,
+    relate=neighbours,
     score=jaccard_neighbours,
+    score_permuted=jaccard_permuted,
 )
 RANKED_NEIGHBOURS = _measure(
     name="rank-knn:10",
@@ -257,7 +265,8 @@ RANKED_NEIGHBOURS = _measure(
     says="The agreement of the ranks of the rows that are among each row's k nearest in both runs.",
     source="Wang et al. 2022",
     ignores=SCALED_SHAPE,
-    relate=euclidean_neighbour_ranks,
+    between=euclidean_squares,
+    relate=neighbour_ranks,
     score=ranked_neighbours,
 )
 RANKED_COSINE_NEIGHBOURS = _measure(
@@ -268,7 +277,8 @@ RANKED_COSINE_NEIGHBOURS = _measure(
     source="Wang et al. 2022",
     note="The default of ReSi.",
     ignores=CONE,
-    relate=cosine_neighbour_ranks,
+    between=_by_angle,
+    relate=neighbour_ranks,
     score=ranked_neighbours,
 )
 SECOND_ORDER_COSINE = _measure(
@@ -279,6 +289,7 @@ SECOND_ORDER_COSINE = _measure(
     source="Hamilton et al. 2016",
     note="As in ReSi: cosine distances, not similarities, to the union of the neighbours.",
     ignores=CONE,
+    between=_by_angle,
     relate=neighbour_angles,
     score=second_order_cosine,
 )
@@ -294,6 +305,7 @@ LOCAL_ALIGNMENT = _measure(
     low=-1.0,
     ignores=CONE,
     symmetric=False,
+    between=_by_angle,
     relate=neighbour_kernel,
     score=local_alignment,
 )

@@ -8,38 +8,68 @@ import numpy as np
 
 from upto.engines import varying
 from upto.measures.kinds import MATCHING, SCALED_SHAPE, MomentMeasure
+from upto.measures.moments import HeldOutScore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from upto.core.array_types import Float
-    from upto.measures.moments import PairMoments
+    from upto.measures.moments import Form, PairMoments, RunMoments
 
 
-def linear_r2(fit: PairMoments, held: PairMoments) -> float:
+def linear_r2(pair: PairMoments, _: PairMoments) -> float:
     """Return the share of the second run's variance that a linear map of the first explains."""
-    residual, total = _regression(fit, held, fit.x.shortest_whitening)
+    explained, total = _explained(pair, pair.x.shortest_whitening)
     whole = float(total.sum())
-    return 1.0 - float(residual.sum()) / whole if whole > 0.0 else 0.0
+    return float(explained.sum()) / whole if whole > 0.0 else 0.0
 
 
-def mean_column_r2(fit: PairMoments, held: PairMoments) -> float:
+def mean_column_r2(pair: PairMoments, _: PairMoments) -> float:
     """Return the mean R² over the coordinates of the second run that vary."""
-    residual, total = _regression(fit, held, fit.x.whitening)
+    explained, total = _explained(pair, pair.x.whitening)
     varies = varying(np.sqrt(total))
-    return float(np.mean(1.0 - residual[varies] / total[varies])) if varies.any() else 0.0
+    return float(np.mean(explained[varies] / total[varies])) if varies.any() else 0.0
 
 
-def _regression(fit: PairMoments, held: PairMoments, whitening: Float) -> tuple[Float, Float]:
-    """Return the residual and total sum of squares of each coordinate of the second run."""
-    projected = whitening.T @ fit.cross
-    total = np.diag(held.y.scatter)
-    if fit is held:
-        return np.maximum(total - np.square(projected).sum(axis=0), 0.0), total
-    slopes = whitening @ projected
-    predicted = np.einsum("ij,ij->j", slopes, held.x.scatter @ slopes)
-    shared = np.einsum("ij,ij->j", slopes, held.cross)
-    offset = held.y.mean - fit.y.mean - (held.x.mean - fit.x.mean) @ slopes
-    residual = total - 2.0 * shared + predicted + held.n_samples * np.square(offset)
-    return np.maximum(residual, 0.0), total
+def fitted_map(fit: PairMoments) -> Form:
+    """Fit the map of minimum norm; coordinates count by their variance."""
+    slopes = fit.x.shortest_whitening @ (fit.x.shortest_whitening.T @ fit.cross)
+
+    def shares(total: Float) -> Float:
+        whole = float(total.sum())
+        return np.full(len(total), 1.0 / whole if whole > 0.0 else 0.0)
+
+    return _form(fit, slopes, shares)
+
+
+def fitted_columns(fit: PairMoments) -> Form:
+    """Fit the map; coordinates that vary count equally."""
+    slopes = fit.x.whitening @ (fit.x.whitening.T @ fit.cross)
+
+    def shares(total: Float) -> Float:
+        varies = varying(np.sqrt(total))
+        return np.divide(
+            1.0 / max(int(varies.sum()), 1), total, out=np.zeros_like(total), where=varies
+        )
+
+    return _form(fit, slopes, shares)
+
+
+def _explained(pair: PairMoments, whitening: Float) -> tuple[Float, Float]:
+    """Return the explained and total sum of squares of each coordinate of the second run."""
+    total = pair.y.variances
+    return np.minimum(np.square(whitening.T @ pair.cross).sum(axis=0), total), total
+
+
+def _form(fit: PairMoments, slopes: Float, shares: Callable[[Float], Float]) -> Form:
+    def form(x: RunMoments, y: RunMoments) -> HeldOutScore:
+        share = shares(y.variances)
+        predicted = np.einsum("ij,ij->j", slopes, x.scatter @ slopes)
+        offset = y.mean - fit.y.mean - (x.mean - fit.x.mean) @ slopes
+        lost = float(share @ (predicted + y.n_samples * np.square(offset)))
+        return HeldOutScore(2.0 * slopes * share, lambda inner: inner - lost)
+
+    return form
 
 
 LINEAR_R2 = MomentMeasure(
@@ -56,6 +86,7 @@ LINEAR_R2 = MomentMeasure(
     ignores=SCALED_SHAPE,
     symmetric=False,
     score=linear_r2,
+    form=fitted_map,
 )
 MEAN_COLUMN_R2 = MomentMeasure(
     name="r2-cebra",
@@ -71,4 +102,5 @@ MEAN_COLUMN_R2 = MomentMeasure(
     ignores=MATCHING,
     symmetric=False,
     score=mean_column_r2,
+    form=fitted_columns,
 )

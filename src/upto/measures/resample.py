@@ -106,6 +106,40 @@ def draw_halves(parts: Index, count: int, seed: int, *, stretch: int = 1) -> lis
     return halves
 
 
+def share_fits(pairings: Pairings, n_fit: int, shared: int, seed: int) -> Pairings:
+    """Let successive pairings share the order of the first `n_fit` rows, `shared` at a time.
+
+    The true pairing takes a place among them at random and shares its order as well. All places are
+    then alike if runs are unrelated, so p-values keep their level as with independent pairings. A
+    random pairing of held-out rows has the same expected score for any fit, so a null of few fits
+    is about as precise as one of independent pairings.
+    """
+    if shared == 1 or pairings.complete or not len(pairings.orders):
+        return pairings
+    count = len(pairings.orders)
+    own = int(random_stream(seed, "place of the true pairing").integers(count + 1))
+    place = np.arange(count)
+    place[own:] += 1
+    block = place // shared
+    orders = pairings.orders.copy()
+    orders[:, :n_fit] = orders[np.searchsorted(block, block), :n_fit]
+    orders[block == own // shared, :n_fit] = np.arange(n_fit)
+    return Pairings(orders=orders, complete=False)
+
+
+def share_halves(halves: list[Index], n_fit: int, shared: int) -> list[list[Index]]:
+    """Let successive half-samples share those of the first `n_fit` rows, `shared` at a time.
+
+    Unlike nulls, intervals depend on how much fits vary: few should share one.
+    """
+    found = []
+    for start in range(0, len(halves), shared):
+        block = halves[start : start + shared]
+        fitted = block[0][block[0] < n_fit]
+        found.append([np.concatenate([fitted, half[half >= n_fit]]) for half in block])
+    return found
+
+
 def share_as_good(value: float, null: Float, *, better: Better) -> float:
     """Return the p-value: the share of pairings as good as the true one, which is included.
 

@@ -12,92 +12,115 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import InputError
+from upto.measures.factors import nearest_orthogonal
 from upto.measures.kinds import SCALED_SHAPE, SHAPE, MomentMeasure
+from upto.measures.moments import HeldOutScore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from upto.core.array_types import Float
-    from upto.measures.moments import PairMoments, RunMoments
+    from upto.measures.moments import Form, PairMoments, RunMoments
 
+    Maps = tuple[Float | None, Float | None]
+    """The map of each run before the rotation, if any."""
 
 _REACHED = 1e-12
 
 
-def procrustes(fit: PairMoments, held: PairMoments) -> float:
+def procrustes(pair: PairMoments, _: PairMoments) -> float:
     """Return the distance between two runs of unit norm after the best rotation."""
-    return math.sqrt(2.0 - 2.0 * _turned_cosine(fit, held))
+    return _chord(_turned_cosine(pair, (None, None)))
 
 
-def angular_procrustes(fit: PairMoments, held: PairMoments) -> float:
+def angular_procrustes(pair: PairMoments, _: PairMoments) -> float:
     """Return the angle between two runs after the best rotation."""
-    return math.acos(_turned_cosine(fit, held))
+    return math.acos(_turned_cosine(pair, (None, None)))
 
 
-def shape_distance(fit: PairMoments, held: PairMoments, alpha: float) -> float:
+def shape_distance(pair: PairMoments, _: PairMoments, alpha: float) -> float:
     """Return the angle between two partly whitened runs after the best rotation."""
-    return math.acos(_stretched_cosine(fit, held, _stretches, alpha))
+    return math.acos(_turned_cosine(pair, _maps(pair, _stretches, alpha)))
 
 
-def netrep_shape_distance(fit: PairMoments, held: PairMoments, alpha: float) -> float:
+def netrep_shape_distance(pair: PairMoments, _: PairMoments, alpha: float) -> float:
     """Return the same with variances summed over rows, as in netrep."""
-    return math.acos(_stretched_cosine(fit, held, _netrep_stretches, alpha))
+    return math.acos(_turned_cosine(pair, _maps(pair, _netrep_stretches, alpha)))
 
 
-def _turned_cosine(fit: PairMoments, held: PairMoments) -> float:
-    x, y, cross = _about_fitted_means(fit, held)
-    size = math.sqrt(np.trace(x) * np.trace(y))
-    if fit is held:
-        return _cosine(_nuclear_norm(cross), size)
-    return _cosine(float(np.vdot(_rotation(fit.cross), cross)), size)
+def rotated_chord(fit: PairMoments) -> Form:
+    """Fit the rotation of a Procrustes distance."""
+    return _rotated(fit, (None, None), _chord)
 
 
-def _stretched_cosine(
-    fit: PairMoments, held: PairMoments, stretches: Callable[[Float, float], Float], alpha: float
-) -> float:
-    if not 0.0 <= alpha <= 1.0:
-        message = f"alpha is {alpha:g}: give a number from 0 (whitened) to 1 (not whitened)."
-        raise InputError(message)
-    x_map, y_map = (_stretched(run, stretches, alpha) for run in (fit.x, fit.y))
-    x, y, cross = _about_fitted_means(fit, held)
-    size = math.sqrt(np.vdot(x_map, x @ x_map) * np.vdot(y_map, y @ y_map))
-    between = x_map.T @ cross @ y_map
-    if fit is held:
-        return _cosine(_nuclear_norm(between), size)
-    rotation = _rotation(x_map.T @ fit.cross @ y_map)
-    return _cosine(float(np.vdot(rotation, between)), size)
+def rotated_angle(fit: PairMoments) -> Form:
+    """Fit the rotation of an angle."""
+    return _rotated(fit, (None, None), math.acos)
 
 
-def _about_fitted_means(fit: PairMoments, held: PairMoments) -> tuple[Float, Float, Float]:
-    """Return the scatters and cross-scatter of held-out rows about the means of fitted rows."""
-    if fit is held:
-        return held.x.scatter, held.y.scatter, held.cross
-    root = math.sqrt(held.n_samples)
-    x, y = root * (held.x.mean - fit.x.mean), root * (held.y.mean - fit.y.mean)
-    return (
-        held.x.scatter + np.outer(x, x),
-        held.y.scatter + np.outer(y, y),
-        held.cross + np.outer(x, y),
-    )
+def stretched_angle(fit: PairMoments, alpha: float) -> Form:
+    """Fit stretches and the rotation."""
+    return _rotated(fit, _maps(fit, _stretches, alpha), math.acos)
 
 
-def _rotation(cross: Float) -> Float:
-    """Return the best rotation, set to zero on directions outside the range of the products.
-
-    Any rotation is optimal there; zero depends neither on rounding nor on the basis.
-    """
-    left, values, right = np.linalg.svd(cross, full_matrices=False)
-    rank = int(np.count_nonzero(values > _REACHED * values.max(initial=0.0)))
-    rotation: Float = left[:, :rank] @ right[:rank]
-    return rotation
+def netrep_stretched_angle(fit: PairMoments, alpha: float) -> Form:
+    """Fit the stretches of netrep and the rotation."""
+    return _rotated(fit, _maps(fit, _netrep_stretches, alpha), math.acos)
 
 
-def _nuclear_norm(matrix: Float) -> float:
-    return float(np.linalg.svd(matrix, compute_uv=False).sum())
+def _turned_cosine(pair: PairMoments, maps: Maps) -> float:
+    size = _size(pair.x, maps[0]) * _size(pair.y, maps[1])
+    between = _mapped(pair.cross, maps)
+    return _cosine(float(np.linalg.svd(between, compute_uv=False).sum()), size)
+
+
+def _rotated(fit: PairMoments, maps: Maps, distance: Callable[[float], float]) -> Form:
+    """Return the distance of held-out rows about the means of fitted rows."""
+    # Outside the range of the products any rotation is optimal; zero depends neither on rounding
+    # nor on the basis.
+    rotation = nearest_orthogonal(_mapped(fit.cross, maps), _REACHED)
+    x_map, y_map = maps
+    rotation = rotation if x_map is None else x_map @ rotation
+    rotation = rotation if y_map is None else rotation @ y_map.T
+
+    def form(x: RunMoments, y: RunMoments) -> HeldOutScore:
+        root = math.sqrt(x.n_samples)
+        apart, aside = root * (x.mean - fit.x.mean), root * (y.mean - fit.y.mean)
+        size = _size(x, x_map, apart) * _size(y, y_map, aside)
+        shared = float(apart @ rotation @ aside)
+        return HeldOutScore(rotation, lambda inner: distance(_cosine(inner + shared, size)))
+
+    return form
+
+
+def _mapped(cross: Float, maps: Maps) -> Float:
+    x_map, y_map = maps
+    cross = cross if x_map is None else x_map.T @ cross
+    return cross if y_map is None else cross @ y_map
+
+
+def _size(run: RunMoments, stretch: Float | None, apart: Float | None = None) -> float:
+    """Return the root of the squares of mapped rows, about a point `apart` from their mean."""
+    square = run.variances.sum() if stretch is None else np.vdot(stretch, run.scatter @ stretch)
+    if apart is not None:
+        mapped = apart if stretch is None else apart @ stretch
+        square += mapped @ mapped
+    return math.sqrt(square)
+
+
+def _chord(cosine: float) -> float:
+    return math.sqrt(2.0 - 2.0 * cosine)
 
 
 def _cosine(product: float, size: float) -> float:
     return min(max(product / size, -1.0), 1.0) if size > 0.0 else 0.0
+
+
+def _maps(fit: PairMoments, stretches: Callable[[Float, float], Float], alpha: float) -> Maps:
+    if not 0.0 <= alpha <= 1.0:
+        message = f"alpha is {alpha:g}: give a number from 0 (whitened) to 1 (not whitened)."
+        raise InputError(message)
+    return _stretched(fit.x, stretches, alpha), _stretched(fit.y, stretches, alpha)
 
 
 def _stretched(run: RunMoments, stretches: Callable[[Float, float], Float], alpha: float) -> Float:
@@ -130,6 +153,7 @@ PROCRUSTES = MomentMeasure(
     ignores=SCALED_SHAPE,
     metric=True,
     score=procrustes,
+    form=rotated_chord,
 )
 ANGULAR_PROCRUSTES = MomentMeasure(
     name="angular-procrustes",
@@ -144,6 +168,7 @@ ANGULAR_PROCRUSTES = MomentMeasure(
     ignores=SCALED_SHAPE,
     metric=True,
     score=angular_procrustes,
+    form=rotated_angle,
 )
 SHAPE_DISTANCE = MomentMeasure(
     name="shape:0.5",
@@ -162,6 +187,7 @@ SHAPE_DISTANCE = MomentMeasure(
     parameter=0.5,
     parameter_name="alpha",
     score=shape_distance,
+    form=stretched_angle,
 )
 NETREP_SHAPE_DISTANCE = MomentMeasure(
     name="shape-netrep:0.5",
@@ -179,4 +205,5 @@ NETREP_SHAPE_DISTANCE = MomentMeasure(
     parameter=0.5,
     parameter_name="alpha",
     score=netrep_shape_distance,
+    form=netrep_stretched_angle,
 )

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import upto
-from upto.core import InputError, Progress, SilentProgress, choose_progress
+from upto.core import InputError, Progress, SilentProgress, choose_progress, progress_bar
+from upto.core.progress import PARTS
 from upto.core.progress_bar import LineProgress, NotebookProgress, RichProgress
 from upto.question import questions
 
@@ -65,7 +66,33 @@ def test_a_log_has_a_line_now_and_then():
     with watched.task("evaluate conditions", 9) as advance:
         advance(2)
         until(lambda: len(told) >= 2)
-    assert told[0] == "upto: evaluate conditions, 2 of 9 after 0:00"
+    assert told[0] == "upto: evaluate conditions, 2 of 9 after 0:00, 0:00 left"
+
+
+def test_the_time_left_runs_down_during_a_step(monkeypatch):
+    now = [50.0]
+    monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    task = progress_bar._Task("evaluate", 4)
+    now[0] += 60
+    assert task.left == ""
+    task.advance(1)
+    assert str(task) == "evaluate, 1 of 4 after 1:00, 3:00 left"
+    now[0] += 20
+    assert task.left == "2:41 left"
+    # A step that takes as long as all of them should have is not the end.
+    now[0] += 160
+    assert task.left == "1:06 left"
+    task.advance(3)
+    assert task.left == ""
+
+
+def test_parts_of_the_time_are_shown_as_a_share(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    task = progress_bar._Task("compare", PARTS)
+    now[0] += 42
+    task.advance(4200)
+    assert str(task) == "compare, 42% after 0:42, 0:58 left"
 
 
 def test_short_work_says_nothing_in_a_log():
@@ -96,7 +123,7 @@ def test_nested_tasks_share_a_line_and_steps_come_from_any_thread():
         for step in steps:
             step.join()
         until(lambda: told)
-    assert told == ["upto: outer, 1 of 3 after 0:00; inner, 8 after 0:00"]
+    assert told == ["upto: outer, 1 of 3 after 0:00, 0:00 left; inner, 8 after 0:00"]
 
 
 def test_the_outer_task_is_shown_again_when_the_inner_one_is_over():
@@ -160,13 +187,13 @@ def test_a_notebook_has_one_output_that_changes_and_ends_empty(kernel):
         with watched.task(label, 4) as advance:
             advance(1)
             with watched.task("inner", 0):
-                until(partial(shown, f"{label}, 1 of 4 after 0:00\ninner, 0 after"))
+                until(partial(shown, f"{label}, 1 of 4 after 0:00, 0:00 left\ninner, 0 after"))
     assert len({name for name, *_ in kernel}) == 1
     assert [update for _, update, *_ in kernel] == [False] + [True] * (len(kernel) - 1)
     page, text = next(sent[2:] for sent in kernel if "inner" in sent[2])
     assert 'read &lt;rows&gt; <progress value="1" max="4"></progress> 1 of 4' in page
     assert "inner <progress></progress> 0" in page
-    assert text.splitlines()[0] == "read <rows>, 1 of 4 after 0:00"
+    assert text.splitlines()[0] == "read <rows>, 1 of 4 after 0:00, 0:00 left"
     assert kernel[-1][2:] == ("", "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata, spearmanr
 
 from upto.measures.dissimilarities import (
@@ -15,7 +15,8 @@ from upto.measures.dissimilarities import (
     EUCLIDEAN_RSA_SPEARMAN,
     SQUARED_EUCLIDEAN_RSA_COSINE,
     UNBIASED_DISTANCE_CORRELATION,
-    average_ranks,
+    places,
+    ranked,
 )
 
 pytestmark = pytest.mark.slow
@@ -95,14 +96,19 @@ def test_the_unbiased_estimate_is_right_on_average():
 
 
 @pytest.mark.parametrize("levels", [2, 3, 1000])
-def test_ranks_are_those_of_scipy(levels, rng):
-    values = rng.integers(0, levels, size=500) / 7
-    np.testing.assert_array_equal(average_ranks(values), rankdata(values))
+@pytest.mark.parametrize("chosen", [np.arange(32), np.arange(0, 32, 3), np.array([7, 2])])
+def test_ranks_are_those_of_scipy_also_among_some_rows(levels, chosen, rng):
+    values = squareform(rng.integers(1, levels, size=496) / 7)
+    (found,) = ranked(places(values)[np.ix_(chosen, chosen)])
+    expected = rankdata(squareform(values[np.ix_(chosen, chosen)]))
+    expected -= expected.mean()
+    expected /= max(np.sqrt(2) * np.linalg.norm(expected), 1e-300)
+    np.testing.assert_allclose(squareform(found), expected, atol=SINGLE)
 
 
-def test_values_that_only_rounding_tells_apart_share_a_rank():
+def test_values_that_only_rounding_tells_apart_share_a_place():
     values = np.array([3.0, 0.3, 1.0, 0.1 + 0.2, 1.0 - 1e-15, 2.0])
-    assert average_ranks(values).tolist() == [6, 1.5, 3.5, 1.5, 3.5, 5]
+    assert squareform(places(squareform(values))).tolist() == [4, 1, 2, 1, 2, 3]
 
 
 @pytest.mark.parametrize("offset", [0.0, 1 / 3, 1000.1])

@@ -7,7 +7,12 @@ import pytest
 
 from upto.core import InputError
 from upto.measures.alignment import BIASED_LINEAR_CKA, DEBIASED_LINEAR_CKA
-from upto.measures.kernels import BIASED_RBF_CKA, DEBIASED_RBF_CKA, gaussian_kernel
+from upto.measures.kernels import (
+    BIASED_RBF_CKA,
+    DEBIASED_RBF_CKA,
+    gaussian_kernel,
+    squared_distances,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +21,7 @@ LINE = np.array([[0.0], [1.0], [3.0], [7.0]])
 
 def test_the_bandwidth_is_a_fraction_of_the_median_distance():
     # Squared distances are 1, 4, 9, 16, 36 and 49: the median is 12.5.
-    kernel = gaussian_kernel(LINE, 2.0)
+    kernel = gaussian_kernel(*squared_distances(LINE), 2.0)
     np.testing.assert_allclose(kernel, np.exp(-((LINE - LINE.T) ** 2) / (2 * 4 * 12.5)))
 
 
@@ -53,7 +58,7 @@ def unbiased_by_triples(first, second):
 
 def test_the_debiased_value_averages_over_choices_of_four_different_rows(rng):
     first, second = rng.normal(size=(2, 7, 2))
-    x, y = (gaussian_kernel(rows, 1.0) for rows in (first, second))
+    x, y = (gaussian_kernel(*squared_distances(rows), 1.0) for rows in (first, second))
     own = [unbiased_by_triples(each, each) for each in (x, y)]
     expected = unbiased_by_triples(x, y) / np.sqrt(own[0] * own[1])
     assert DEBIASED_RBF_CKA(first, second) == pytest.approx(expected, abs=1e-7)
@@ -81,7 +86,7 @@ def test_a_narrow_kernel_tells_nothing_but_equal_rows_apart(rng):
 def test_where_most_pairs_are_equal_rows_the_kernel_says_which_are_equal():
     rows = np.array([[0.1, 0.7]] * 9 + [[0.3, 0.2], [4.0, 4.0]])
     np.testing.assert_array_equal(
-        gaussian_kernel(rows, 1.0), np.eye(11) + np.pad(1.0 - np.eye(9), (0, 2))
+        gaussian_kernel(*squared_distances(rows), 1.0), np.eye(11) + np.pad(1.0 - np.eye(9), (0, 2))
     )
 
 

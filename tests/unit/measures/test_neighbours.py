@@ -20,12 +20,6 @@ from upto.measures.neighbours import (
     RANKED_COSINE_NEIGHBOURS,
     RANKED_NEIGHBOURS,
     SECOND_ORDER_COSINE,
-    cosine_neighbour_ranks,
-    cosine_neighbours,
-    euclidean_neighbour_ranks,
-    euclidean_neighbours,
-    neighbour_angles,
-    neighbour_kernel,
 )
 
 pytestmark = pytest.mark.slow
@@ -33,10 +27,6 @@ pytestmark = pytest.mark.slow
 MEASURES = (
     MUTUAL_NEIGHBOURS, MUTUAL_COSINE_NEIGHBOURS, JACCARD_NEIGHBOURS, JACCARD_COSINE_NEIGHBOURS,
     RANKED_NEIGHBOURS, RANKED_COSINE_NEIGHBOURS, SECOND_ORDER_COSINE, LOCAL_ALIGNMENT,
-)  # fmt: skip
-RELATE = (
-    euclidean_neighbours, euclidean_neighbour_ranks, cosine_neighbours, cosine_neighbour_ranks,
-    neighbour_angles, neighbour_kernel,
 )  # fmt: skip
 SINGLE = 1e-6
 
@@ -112,34 +102,34 @@ def test_exchanging_runs_changes_cknna_and_nothing_else(rng):
 
 def test_rows_that_tie_are_all_neighbours_and_share_the_harmonic_mean_of_their_ranks():
     rows = np.array([[0.0], [1.0], [-1.0], [2.0], [-2.0], [9.0]])
-    is_near, counts = euclidean_neighbours(rows, 3)
+    is_near, counts = MUTUAL_NEIGHBOURS.with_parameter(3).related(rows)
     assert is_near[0].tolist() == [False, True, True, True, True, False]
     assert counts.tolist() == [4, 3, 3, 3, 3, 3]
-    (ranks,) = euclidean_neighbour_ranks(rows, 3)
+    (ranks,) = RANKED_NEIGHBOURS.with_parameter(3).related(rows)
     np.testing.assert_allclose(ranks[0], [0, 4 / 3, 4 / 3, 24 / 7, 24 / 7, 0], rtol=SINGLE)
     np.testing.assert_allclose(ranks[5], [3, 2, 0, 1, 0, 0])
 
 
 def test_equal_rows_are_neighbours_of_rank_shared():
     rows = np.repeat([[0.1, 0.7], [0.3, 0.2]], 4, axis=0)
-    (ranks,) = euclidean_neighbour_ranks(rows, 2)
+    (ranks,) = RANKED_NEIGHBOURS.with_parameter(2).related(rows)
     expected = np.kron(np.eye(2), 1 - np.eye(4)) * 3 / (1 + 1 / 2 + 1 / 3)
     np.testing.assert_allclose(ranks, expected, rtol=SINGLE)
 
 
-@pytest.mark.parametrize("relate", RELATE, ids=lambda each: each.__name__)
-def test_distances_and_angles_tie_on_a_turned_grid_as_on_the_grid(relate, rng):
+def test_distances_and_angles_tie_on_a_turned_grid_as_on_the_grid(measure, rng):
+    measure = measure.with_parameter(5)
     grid = rng.integers(1, 4, size=(60, 3)).astype(np.float64)
     turned = grid @ np.linalg.qr(rng.normal(size=(8, 8)))[0][:3] / 3
-    for found, wanted in zip(relate(turned, 5), relate(grid, 5), strict=True):
+    for found, wanted in zip(measure.related(turned), measure.related(grid), strict=True):
         np.testing.assert_allclose(found, wanted, atol=SINGLE)
 
 
 def test_ranks_of_tied_rows_in_blocks_are_those_of_the_whole(monkeypatch, rng):
     rows = rng.integers(0, 3, size=(50, 3)).astype(np.float64)
-    (whole,) = euclidean_neighbour_ranks(rows, 5)
+    (whole,) = RANKED_NEIGHBOURS.with_parameter(5).related(rows)
     monkeypatch.setattr(neighbours, "_PLACES", 150)
-    (parts,) = euclidean_neighbour_ranks(rows, 5)
+    (parts,) = RANKED_NEIGHBOURS.with_parameter(5).related(rows)
     np.testing.assert_array_equal(parts, whole)
 
 
@@ -157,7 +147,7 @@ def test_over_all_pairings_the_mean_of_mutual_neighbours_is_chance(stem, rng):
 def test_neighbours_are_as_many_as_asked_for(rng):
     rows = rng.normal(size=(30, 3))
     for k in (1, 7, 29):
-        is_near, counts = euclidean_neighbours(rows, k)
+        is_near, counts = MUTUAL_NEIGHBOURS.with_parameter(k).related(rows)
         assert (counts == k).all()
         assert not np.diag(is_near).any()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.measures import permutation as scoring
+from upto.measures import pair_scores, permutation
 from upto.measures.calibration import (
     adjusted_p_values,
     calibrated,
@@ -21,7 +21,8 @@ from upto.measures.catalogue import find_measure, find_measures
 from upto.measures.kernel_path import leaner_measures
 from upto.measures.kinds import MomentMeasure, RelationMeasure
 from upto.measures.moments import pair_moments
-from upto.measures.permutation import Scored, score_pairs
+from upto.measures.pair_scores import Scored
+from upto.measures.permutation import score_pairs
 from upto.measures.resample import draw_halves, draw_pairings
 
 LINEAR_CKA, NEIGHBOURS = find_measure("linear-cka"), find_measure("mutual-knn:3")
@@ -135,13 +136,15 @@ def test_measures_do_not_change_each_other(rng):
         np.testing.assert_allclose(each.halves, alone.halves, rtol=1e-12)
 
 
-@pytest.mark.parametrize("setting", ["VIEW_BYTES", "_THREADED_SIZE"])
-def test_little_memory_and_many_threads_give_the_same_scores(rng, monkeypatch, setting):
+@pytest.mark.parametrize(
+    ("module", "setting"), [(pair_scores, "VIEW_BYTES"), (permutation, "_THREADED_SIZE")]
+)
+def test_little_memory_and_many_threads_give_the_same_scores(rng, monkeypatch, module, setting):
     runs = some_runs(rng, widths=(3, 4, 2, 5, 3))
     pairs = list(itertools.permutations(range(5), 2))
     options = {"permutations": 20, "half_samples": 3}
     usual = score_pairs(runs, pairs, MEASURES[:1] + MEASURES[4:], **options)
-    monkeypatch.setattr(scoring, setting, 1)
+    monkeypatch.setattr(module, setting, 1)
     again = score_pairs(runs, pairs, MEASURES[:1] + MEASURES[4:], **options)
     for one, other in zip(usual, again, strict=True):
         assert one.value == other.value

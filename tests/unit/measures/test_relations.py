@@ -7,7 +7,9 @@ import pytest
 
 from upto.core import InputError
 from upto.measures import dissimilarities, kernels, neighbours, relations
+from upto.measures.dissimilarities import EUCLIDEAN_RSA_SPEARMAN
 from upto.measures.kinds import RelationMeasure, permuted
+from upto.measures.relations import inner_product, permuted_inner_product
 
 pytestmark = pytest.mark.slow
 
@@ -188,3 +190,32 @@ def test_unbiased_centring_leaves_no_sum_of_a_row(rng):
     assert not np.diag(centred).any()
     shifted = values + np.add.outer(values[0], values[0])
     np.testing.assert_allclose(relations.unbiasedly_centred(shifted), centred, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 5, 128, 300])
+def test_an_inner_product_of_reordered_rows_needs_no_copy(n, rng):
+    x, y = (rng.normal(size=(n, n)) for _ in range(2))
+    first, second = ((each + each.T,) for each in (x, y))
+    order = rng.permutation(n)
+    expected = np.vdot(first[0], second[0][np.ix_(order, order)])
+    found = permuted_inner_product(first, second, order)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert inner_product(first, second) == pytest.approx(np.vdot(first[0], second[0]), rel=1e-12)
+
+
+def test_pairings_that_exchange_equal_rows_score_exactly_the_same(rng):
+    first, second = (EUCLIDEAN_RSA_SPEARMAN.related(rng.normal(size=(300, 2))) for _ in range(2))
+    twins = EUCLIDEAN_RSA_SPEARMAN.related(np.repeat(rng.normal(size=(150, 2)), 2, axis=0))
+    order = np.arange(300) ^ 1
+    assert permuted_inner_product(first, twins, order) == inner_product(first, twins)
+    assert permuted_inner_product(first, second, order) != inner_product(first, second)
+
+
+def test_scores_of_reordered_rows_and_of_some_rows_are_those_of_the_rows(measure, rng):
+    x, y = rng.integers(0, 4, size=(2, 60, 5)).astype(np.float64)
+    order, chosen = rng.permutation(60), np.sort(rng.permutation(60)[:31])
+    first, second = measure.related(x), measure.related(y)
+    found = measure.scored_permuted(first, second, order)
+    assert found == pytest.approx(measure(x, y[order]), abs=SINGLE)
+    some = [measure.among(measure.inherited(rows), chosen) for rows in (x, y)]
+    assert measure.scored(*some) == pytest.approx(measure(x[chosen], y[chosen]), abs=SINGLE)

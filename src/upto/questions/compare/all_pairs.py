@@ -6,12 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from upto.core import UNRECORDED, Finding, Group
+from upto.engines import items_side_by_side
 from upto.evidence.intervals import MIN_ROWS
 from upto.questions.compare.judge import Outcome, judge
 from upto.questions.compare.matrix import Matrix, Pairs
 from upto.questions.compare.pair import UNMIXED, Pair, pair_moments
 from upto.questions.compare.relation import relate
 from upto.questions.compare.result import CompareResult
+from upto.questions.compare.side import Side
 from upto.questions.compare.verdict import is_carried_by_few, undecided
 
 if TYPE_CHECKING:
@@ -41,17 +43,33 @@ def compare_all(
 ) -> CompareResult:
     """Compare every pair of runs in both directions."""
     count = len(runs)
+    width = max(run.summary.n_features for run in runs)
+    monotone = Group.MONOTONE_PERMUTATION in options.groups
+    sides: dict[int, Side] = {}
+
+    def prepare(_: Engine, run: PreparedRun) -> Side:
+        side = Side(run, split)
+        side.prepare(monotone=monotone)
+        return side
+
+    def both_ways(engine: Engine, key: Key) -> tuple[Outcome, Outcome]:
+        source, target = (runs[place] for place in key)
+        pair = Pair(engine=engine, source=source, target=target, split=split, sides=sides)
+        relation = relate(pair, pair_moments(pair), options, both_in_full=True)
+        found = judge(pair, relation, options)
+        return found.alone(), found.flipped(relation.backward).alone()
+
+    places = [(i, j) for i in range(count) for j in range(i + 1, count)]
     judged: dict[Key, Outcome] = {}
-    with progress.task("compare pairs", count * (count - 1) // 2) as advance:
-        for i in range(count):
-            for j in range(i + 1, count):
-                pair = Pair(engine=engine, source=runs[i], target=runs[j], split=split)
-                relation = relate(pair, pair_moments(pair), options, both_in_full=True)
-                judged[i, j] = judge(pair, relation, options)
-                judged[j, i] = judge(pair.flipped(), relation.flipped(), options)
+    with progress.task("compare pairs", len(places)) as advance:
+        with items_side_by_side(engine, prepare, runs, width=width) as found:
+            sides.update((id(side.run), side) for side in found)
+        with items_side_by_side(engine, both_ways, places, width=width) as outcomes:
+            for (i, j), (forward, backward) in zip(places, outcomes, strict=True):
+                judged[i, j], judged[j, i] = forward, backward
                 advance(1)
-    found = {name for each in judged.values() for name in each.candidates}
-    names = [name for name in (*map(str, Group), *UNMIXED) if name in found]
+    fitted = {name for each in judged.values() for name in each.candidates}
+    names = [name for name in (*map(str, Group), *UNMIXED) if name in fitted]
     keys = [[(i, j) for j in range(count)] for i in range(count)]
     return CompareResult(
         runs=tuple(run.summary for run in runs),

@@ -1,25 +1,31 @@
-"""Chance level of every map, from refits on shuffled rows."""
+"""Chance level of every map, from refits on shuffled rows.
+
+What shuffling does not change is computed once: the moments of each run, and for affine maps the
+rows times the inverse scatter. One cross product per shuffle serves all fits.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.alignment import AffineMap, row_errors
+from upto.alignment import AffineMap
 from upto.core import Errors, Group
 from upto.core.array_types import Float
-from upto.engines import CrossMoments, Moments
+from upto.engines import CrossMoments, Moments, compute, product, side_by_side
 from upto.evidence.intervals import average, summarise
 from upto.evidence.pairings import shuffles
-from upto.questions.compare.pair import candidate_maps
+from upto.questions.compare.pair import CONSTANT, candidate_maps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from upto.engines.base import Arrays
     from upto.questions.compare.pair import Pair
     from upto.questions.compare.pair_options import Options
 
@@ -27,6 +33,14 @@ if TYPE_CHECKING:
 CHANCE_ROWS = 5000
 MONOTONE_JUDGED, MONOTONE_REFITS = 500, 2
 """Rows and maximum number of shuffles for the chance level of monotone maps."""
+FEWEST, AGREEMENT = 2, 0.005
+"""Refits that are always made, and the standard error of their mean errors, over the error of
+predicting the mean, at which they stop."""
+_WIDE = 3000
+"""Width from which fits take turns, because the matrices of both would fill the memory."""
+WELL_CONDITIONED = 1e8
+"""Condition number of the source's scatter, and ratio of the diameters, up to which single
+precision gives the chance level."""
 
 
 def chance_rows(width: int) -> int:
@@ -36,99 +50,245 @@ def chance_rows(width: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Chance:
-    """Errors on shuffled rows, by map."""
+    """Errors on shuffled rows, by map, and the number of shuffles."""
 
     in_sample: dict[str, Errors]
     held_out: dict[str, Errors]
     errors: dict[str, Float]
+    n_refits: int = 0
 
 
 def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -> Chance:
-    """Refit every map on rows shuffled within the fitted and within the held-out part."""
+    """Refit every map on rows shuffled within the fitted and within the held-out part.
+
+    Two or more refits, if as many are allowed, stop once they know every mean error well enough.
+    """
     if options.refits == 0:
         return Chance(in_sample={}, held_out={}, errors={})
-    x, y = pair.source.sample, pair.target.sample
-    index = pair.split.first_rows(len(x))
-    held_out = pair.split.parts[index] == 1
-    everyone = np.ones(len(index), dtype=bool)
-    inside: dict[str, list[Errors]] = {}
-    outside: dict[str, list[Errors]] = {}
+    rows = _Rows(pair)
+    fits = [_Refit(pair, rows, options.groups, held_out=False)]
+    if rows.n_fitted < len(rows.place):
+        fits.append(_Refit(pair, rows, options.groups, held_out=True))
     pooled: dict[str, list[Float]] = {}
-    fits = [_Refit(pair, everyone, everyone, inside)]
-    if held_out.any():
-        fits.append(_Refit(pair, ~held_out, held_out, outside))
-    orders = shuffles(pair.split, index, options.refits, options.seed)
-    for number, order in enumerate(orders):
-        shuffled = y[order]
-        for refit in fits:
-            errors = refit.errors(pair, shuffled, options.groups)
-            if Group.MONOTONE_PERMUTATION in options.groups and number < MONOTONE_REFITS:
-                errors[Group.MONOTONE_PERMUTATION] = _monotone_errors(
-                    pair, x[refit.judged], shuffled[refit.judged], order,
-                    held_out=refit.kept is outside,
-                )  # fmt: skip
-            for name, each in errors.items():
-                total = refit.total * len(each) / refit.n_judged
-                refit.kept.setdefault(name, []).append(summarise(each, total))
-                if refit.kept is outside:
-                    pooled.setdefault(name, []).append(each)
+    orders = shuffles(pair.split, rows.index, options.refits, options.seed)
+    for number, order in enumerate(orders, start=1):
+        shuffled = rows.shuffled(order)
+        crosses = compute(partial(_cross_products, n_fitted=rows.n_fitted), rows.source, shuffled)
+        monotone = Group.MONOTONE_PERMUTATION in options.groups and number <= MONOTONE_REFITS
+        for some in [fits] if pair.width < _WIDE else [[refit] for refit in fits]:
+            for refit, errors in _refitted(pair, some, crosses, shuffled, order, monotone=monotone):
+                for name, each in errors.items():
+                    total = refit.total * len(each) / refit.n_judged
+                    refit.summaries.setdefault(name, []).append(summarise(each, total))
+                    if refit.held_out:
+                        pooled.setdefault(name, []).append(each)
         advance(1)
+        if number >= FEWEST and all(_agree(refit.summaries) for refit in fits):
+            advance(options.refits - number)
+            break
+    inside, *outside = [
+        {name: average(each) for name, each in refit.summaries.items()} for refit in fits
+    ]
     return Chance(
-        in_sample={name: average(each) for name, each in inside.items()},
-        held_out={name: average(each) for name, each in outside.items()},
+        in_sample=inside,
+        held_out=outside[0] if outside else {},
         errors={name: np.concatenate(each) for name, each in pooled.items()},
+        n_refits=number,
     )
 
 
-class _Refit:
-    """Quantities that shuffling does not change: the moments of each run and the total variance."""
+def _refitted(
+    pair: Pair,
+    fits: Sequence[_Refit],
+    crosses: Sequence[NDArray[Any]],
+    shuffled: Float,
+    order: NDArray[np.intp],
+    *,
+    monotone: bool,
+) -> list[tuple[_Refit, dict[str, Float]]]:
+    """Return the errors of maps that are refitted side by side."""
+    # Matching coordinates leaves the interpreter to other threads.
+    calls: list[Callable[[], Any]] = [partial(refit.maps, crosses) for refit in fits]
+    if monotone:
+        calls += [partial(refit.monotone_errors, pair, order) for refit in fits]
+    found = side_by_side(calls)
+    result = []
+    for number, refit in enumerate(fits):
+        errors = refit.errors(pair, shuffled, found[number])
+        if monotone:
+            errors[Group.MONOTONE_PERMUTATION] = found[number + len(fits)]
+        result.append((refit, errors))
+    return result
 
-    def __init__(
-        self,
-        pair: Pair,
-        fitted: NDArray[np.bool_],
-        judged: NDArray[np.bool_],
-        kept: dict[str, list[Errors]],
-    ) -> None:
+
+def _agree(summaries: Mapping[str, list[Errors]]) -> bool:
+    """Return whether the mean error of every map is known well enough, but for monotone ones."""
+    limit = AGREEMENT * summaries[CONSTANT][0].mean.value
+    return all(
+        float(np.std([one.mean.value for one in each], ddof=1)) <= limit * np.sqrt(len(each))
+        for name, each in summaries.items()
+        if name != Group.MONOTONE_PERMUTATION
+    )
+
+
+class _Rows:
+    """The rows of both runs, fitted ones first, centred and over the diameters.
+
+    Single precision suffices for errors as large as those of chance, unless the directions of the
+    source differ so much in width that an affine fit amplifies rounding, fewer rows than dimensions
+    leave directions to which a rotation is fitted by rounding alone, or the runs differ in scale.
+    """
+
+    def __init__(self, pair: Pair) -> None:
         x, y = pair.source.sample, pair.target.sample
-        self.fitted, self.judged, self.kept = fitted, judged, kept
-        self.own, self.other = _marginals(x[fitted], y[fitted])
-        self.unmixings = (pair.source.unmixing, pair.target.unmixing)
-        if judged is fitted:
-            self.unmixings = (pair.source.unmixing_in_sample, pair.target.unmixing_in_sample)
-        self.source = x[fitted] - self.own.mean
-        self.rows = x[judged]
-        self.n_judged = len(self.rows)
-        centred = y[judged] - y[judged].mean(axis=0)
+        self.index = pair.split.first_rows(len(x))
+        held_out = pair.split.parts[self.index] == 1
+        self.place = np.argsort(held_out, kind="stable")
+        self.n_fitted = len(x) - int(np.count_nonzero(held_out))
+        self.centres = x.mean(axis=0), y.mean(axis=0)
+        self.units = pair.source.summary.diameter.value or 1.0, pair.extent or 1.0
+        self.everything, self.fitted = pair.source.everything, pair.source.fitted
+        if len(x) < len(pair.split.parts):
+            self.everything, self.fitted = _moments(x), _moments(x[~held_out])
+        condition = max(self.everything.condition, self.fitted.condition)
+        is_determined = condition <= WELL_CONDITIONED and self.n_fitted > pair.width
+        is_comparable = 1 / WELL_CONDITIONED < self.units[0] / self.units[1] < WELL_CONDITIONED
+        self.dtype = "float32" if is_determined and is_comparable else "float64"
+        self.source, self._target = (
+            ((rows - centre) / unit).astype(self.dtype, copy=False)[self.place]
+            for rows, centre, unit in zip((x, y), self.centres, self.units, strict=True)
+        )
+        self._back = np.argsort(self.place)
+
+    def shuffled(self, order: NDArray[np.intp]) -> Float:
+        """Return the rows of the target in another order."""
+        found: Float = self._target[self._back[order[self.place]]]
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Maps:
+    """Maps fitted to shuffled rows; `cross` gives the affine one."""
+
+    maps: dict[str, AffineMap]
+    cross: Float
+
+
+class _Refit:
+    """What shuffling does not change in a fit to all rows, or to the fitted ones if `held_out`."""
+
+    def __init__(self, pair: Pair, rows: _Rows, groups: Sequence[Group], *, held_out: bool) -> None:
+        self.rows, self.held_out, self.groups = rows, held_out, groups
+        self.summaries: dict[str, list[Errors]] = {}
+        self.own, self.judged, fitted = rows.everything, slice(None), slice(None)
+        self.unmixings = (pair.source.unmixing_in_sample, pair.target.unmixing_in_sample)
+        if held_out:
+            self.own, self.judged = rows.fitted, slice(rows.n_fitted, None)
+            fitted = slice(rows.n_fitted)
+            self.unmixings = (pair.source.unmixing, pair.target.unmixing)
+        y = pair.target.sample
+        mean = y[rows.place[fitted]].mean(axis=0)
+        # Fits need no scatter of the target.
+        self.other = Moments(self.own.weight, mean, np.empty((0, 0)))
+        centred = y[rows.place[self.judged]]
+        centred -= centred.mean(axis=0)
+        self.n_judged = len(centred)
         self.total = float(np.vdot(centred, centred)) / pair.extent**2
+        self._off = [
+            (part.mean - centre) / unit
+            for part, centre, unit in zip(
+                (self.own, self.other), rows.centres, rows.units, strict=True
+            )
+        ]
+        self._influence = self._rows_by_inverse() if Group.AFFINE in groups else None
 
-    def errors(self, pair: Pair, shuffled: Float, groups: Sequence[Group]) -> dict[str, Float]:
-        """Refit every affine map on shuffled rows and return its errors over the diameter."""
-        cross = self.source.T @ (shuffled[self.fitted] - self.other.mean)
-        moments = CrossMoments(self.own, self.other, cross)
+    def _rows_by_inverse(self) -> Float:
+        """Return the rows times the inverse scatter: times a cross product, the affine map."""
+        judged = self.rows.source[self.judged] - self._off[0]
+        inverse = self.own.inverse * self.rows.units[0] ** 2
+        return product(judged, inverse).astype(self.rows.dtype, copy=False)
+
+    def maps(self, crosses: Sequence[NDArray[Any]]) -> _Maps:
+        """Fit every map to the cross products of the fitted and of the held-out rows."""
+        cross = crosses[0].astype(np.float64)
+        if not self.held_out:
+            cross += crosses[1]
+        cross -= self.own.weight * np.outer(*self._off)
+        own, extent = self.rows.units
+        moments = CrossMoments(self.own, self.other, cross * (own * extent))
+        groups = [group for group in self.groups if group is not Group.AFFINE]
         maps = candidate_maps(groups, moments, self.unmixings)
-        affine = [each for each in maps.values() if isinstance(each, AffineMap)]
-        found = row_errors(pair.engine, self.rows, shuffled[self.judged], affine) / pair.extent
-        return dict(zip(maps, found.T, strict=True))
+        affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+        return _Maps(affine, cross.astype(self.rows.dtype, copy=False))
 
+    def errors(self, pair: Pair, shuffled: Float, found: _Maps) -> dict[str, Float]:
+        """Return the errors of every map over the diameter."""
+        rows, (own, extent) = self.rows, self.rows.units
+        params: list[NDArray[Any]] = []
+        operands: list[NDArray[Any]] = []
+        for each in found.maps.values():
+            operand = each.index if each.matrix is None else each.matrix
+            operands.append(np.asarray(operand))
+            offset = each.predict(rows.centres[0][None])[0] - rows.centres[1]
+            params += [
+                operands[-1]
+                if each.matrix is None
+                else operands[-1].astype(rows.dtype, copy=False),
+                (each.scale * (own / extent)).astype(rows.dtype),
+                (offset / extent).astype(rows.dtype),
+            ]
+        # A group and its scaled version share one product.
+        shared = tuple(next(j for j, b in enumerate(operands) if b is a) for a in operands)
+        arrays, names = [rows.source[self.judged], shuffled[self.judged]], list(found.maps)
+        if self._influence is not None:
+            arrays.append(self._influence)
+            params = [found.cross, self._off[1].astype(rows.dtype), *params]
+            names.insert(0, Group.AFFINE)
+        function = partial(_errors_of_block, shared=shared, affine=self._influence is not None)
+        errors = pair.engine.map_blocks(function, *arrays, params=params, dtype=rows.dtype)
+        return dict(zip(names, np.asarray(errors, dtype=np.float64).T, strict=True))
 
-def _monotone_errors(
-    pair: Pair, x: Float, y: Float, order: NDArray[np.intp], *, held_out: bool
-) -> Float:
-    """Return the errors of a monotone map on a subset of shuffled rows."""
-    fit = pair.monotone_fit(fitted=held_out)
-    own = np.argsort(order[: fit.n_rows], kind="stable")
-    if not held_out:
+    def monotone_errors(self, pair: Pair, order: NDArray[np.intp]) -> Float:
+        """Return the errors of a monotone map on a subset of shuffled rows."""
+        fit = pair.monotone_fit(fitted=self.held_out)
+        own = np.argsort(order[: fit.n_rows], kind="stable")
         # In sample, the map is evaluated on the pairs it was fitted to.
-        x, y = fit.source, fit.target[own]
-    x, y = x[:MONOTONE_JUDGED], y[:MONOTONE_JUDGED]
-    errors: Float = np.linalg.norm(y - fit.fit(own).predict(x), axis=1) / pair.extent
-    return errors
+        x, y = fit.source[:MONOTONE_JUDGED], fit.target[own[:MONOTONE_JUDGED]]
+        if self.held_out:
+            judged = self.rows.place[self.judged][:MONOTONE_JUDGED]
+            x, y = pair.source.sample[judged], pair.target.sample[order[judged]]
+        errors: Float = np.linalg.norm(y - fit.fit(own).predict(x), axis=1) / pair.extent
+        return errors
 
 
-def _marginals(x: Float, y: Float) -> tuple[Moments, Moments]:
-    found = []
-    for rows in (x, y):
-        mean = rows.mean(axis=0)
-        found.append(Moments(float(len(rows)), mean, (rows - mean).T @ (rows - mean)))
-    return found[0], found[1]
+def _cross_products(xp: Any, x: Any, y: Any, *, n_fitted: int) -> Arrays:
+    return tuple(
+        xp.matmul(x[part, :].T, y[part, :]) for part in (slice(n_fitted), slice(n_fitted, None))
+    )
+
+
+def _errors_of_block(
+    xp: Any, x: Any, y: Any, *rest: Any, shared: tuple[int, ...], affine: bool
+) -> Arrays:
+    columns = []
+    if affine:
+        influence, cross, offset, *rest = rest  # type: ignore[assignment]
+        columns.append(_lengths(xp, y - offset - xp.matmul(influence, cross)))
+    products: dict[int, Any] = {}
+    for number, first in enumerate(shared):
+        operand, scale, offset = rest[3 * number : 3 * number + 3]
+        if first not in products:
+            is_index = operand.ndim == 1
+            products[first] = xp.take(x, operand, axis=1) if is_index else xp.matmul(x, operand)
+        columns.append(_lengths(xp, y - offset - products[first] * scale))
+    return (xp.stack(columns, axis=1),)
+
+
+def _lengths(xp: Any, rows: Any) -> Any:
+    return xp.sqrt(xp.linalg.vecdot(rows, rows))
+
+
+def _moments(rows: Float) -> Moments:
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    return Moments(float(len(rows)), mean, product(centred.T, centred))

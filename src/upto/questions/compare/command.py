@@ -63,7 +63,8 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=5,
     show_default=True,
-    help="Refits on shuffled rows for the chance level.",
+    help="Largest number of refits on shuffled rows for the chance level; after two they stop "
+    "when their mean errors agree.",
 )
 @click.option(
     "--ica/--no-ica",

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.alignment import AffineMap, smallest_worst_error
+from upto.alignment import AffineMap, smallest_worst_errors
 from upto.core import (
     UNRECORDED,
-    Along,
     Baseline,
     Classes,
     Defect,
@@ -24,7 +23,7 @@ from upto.core import (
 from upto.evidence.intervals import histogram, mean_intervals, summarise
 from upto.measures import ica_efficiency, near_isometry_defect
 from upto.questions.compare.chance_level import Chance, chance_level
-from upto.questions.compare.judge import Outcome, judge
+from upto.questions.compare.judged_pair import Judged, judge_pair
 from upto.questions.compare.kept_maps import Maps
 from upto.questions.compare.pair import (
     CONSTANT,
@@ -34,12 +33,10 @@ from upto.questions.compare.pair import (
     iterate_errors,
     pair_moments,
 )
-from upto.questions.compare.prediction import Onto, fitted_maps
-from upto.questions.compare.relation import relate
+from upto.questions.compare.prediction import fitted_maps
 from upto.questions.compare.remarks import remarks
 from upto.questions.compare.result import CompareResult
-from upto.questions.compare.verdict import LEVEL, sentence, undecided
-from upto.questions.compare.within_classes import agree_within, only_classes_agree
+from upto.questions.compare.verdict import sentence, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
 
     from upto.core import Histogram, Progress
     from upto.core.array_types import Float
+    from upto.questions.compare.judge import Outcome
     from upto.questions.compare.pair import Map
     from upto.questions.compare.pair_options import Options
 
@@ -83,28 +81,25 @@ def compare_in_detail(
         advance(1)
         defect = _defect(pair)
         suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
+        # Of wide runs, memory has room for few matrices at a time.
+        del in_sample_maps
+        if split.n_held_out:
+            moments = replace(moments, everything=moments.fitted)
         advance(1)
-        relation = relate(pair, moments, options, both_in_full=False)
-        forward, backward = relation.forward, relation.backward
-        outcome, maps = judge(pair, relation, options), forward.maps
-        errors = forward.errors if split.n_held_out else {}
+        judged = judge_pair(pair, moments, options, label, classes)
+        pair.sides.clear()
+        outcome, maps = judged.outcome, judged.maps
+        errors = judged.errors if split.n_held_out else {}
         outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
         advance(1)
         chance = chance_level(pair, options, advance)
         advance(1)
     fits = tuple(
-        _fit(name, within, outside, forward, backward, chance, suprema)
-        for name in maps
-        if name != CONSTANT
+        _fit(name, within, outside, judged, chance, suprema) for name in maps if name != CONSTANT
     )
-    up_to = outcome.up_to
-    inside = None
-    if classes is not None and outcome.agreement not in ("identical", "undecided", "chance"):
-        inside = agree_within(pair, forward, up_to, classes, label or "label", options)
-        if only_classes_agree(inside, LEVEL) and outcome.agreement in ("same", "close"):
-            outcome = replace(outcome, agreement="partial")
+    up_to, inside = outcome.up_to, judged.classes
     chosen = next((fit for fit in fits if fit.up_to is up_to and not fit.unmixed), None)
-    pictured = up_to or min(forward.groups, key=lambda group: within[group].rms)
+    pictured = up_to or min(judged.groups, key=lambda group: within[group].rms)
     mean = Baseline(in_sample=within[CONSTANT], held_out=outside.get(CONSTANT))
     is_known = _is_known(pair, outcome)
     return CompareResult(
@@ -121,8 +116,9 @@ def compare_in_detail(
         agreement=outcome.agreement,
         exact=outcome.exact,
         shared=outcome.shared,
-        along=_along(pair, forward, backward, up_to),
+        along=judged.along,
         classes=inside,
+        n_refits=chance.n_refits,
         verdict=_verdict(pair, outcome, chosen, mean, inside, options),
         findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
@@ -159,26 +155,6 @@ def _verdict(
     )
 
 
-def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tuple[Along, ...]:
-    """Return R² along the principal directions of each run, predicted from the other."""
-    if up_to is None:
-        return ()
-    found = []
-    for run, onto in ((pair.source, backward), (pair.target, forward)):
-        variances = np.einsum("ij,ij->j", run.axes, run.everything.scatter @ run.axes)
-        shares = variances / float(np.trace(run.everything.scatter))
-        r2 = onto.groups[up_to].directions
-        if len(r2):
-            found.append(
-                Along(
-                    name=run.name,
-                    variance=tuple(float(f"{share:.6g}") for share in shares),
-                    r2=tuple(float(f"{value:.6g}") for value in r2),
-                )
-            )
-    return tuple(found)
-
-
 def _in_sample_errors(
     pair: Pair, maps: Mapping[str, Map]
 ) -> tuple[dict[str, Errors], dict[str, NDArray[np.intp]], dict[str, Float]]:
@@ -200,7 +176,8 @@ def _held_out_errors(
 ) -> dict[str, Errors]:
     if not errors:
         return {}
-    total = float(np.trace(pair.target.held_out.scatter)) / pair.extent**2
+    part = pair.target.held_out
+    total = part.total_variance * part.weight / pair.extent**2
     fitted = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
     means = mean_intervals(
         np.stack(list(errors.values()), axis=1),
@@ -228,29 +205,32 @@ def _suprema(
     groups = [group for group in Group if str(group) in found]
     n_samples = len(pair.split.parts)
     limit = max(SUPREMUM_ROWS, 4 * pair.width)
-    x, y = pair.source.sample[:limit], pair.target.sample[:limit]
+    index = pair.split.first_rows(limit)
     if n_samples > limit:
         # Rows with large errors decide; a random sample guards against large errors elsewhere.
         chosen = [worst_rows[group] for group in groups]
         index = np.unique(np.concatenate([*chosen, pair.split.first_rows(limit // 2)]))
-        x, y = pair.take(index)
-    work = 2.0 * len(x) * pair.width**2 + 60.0 * pair.width**3
+    work = 2.0 * len(index) * pair.width**2 + 60.0 * pair.width**3
     iterations = min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
-    refined = {
-        str(group): smallest_worst_error(
-            group, x, y, found[group], max_iterations=iterations, engine=pair.engine
+    reached = {group: within[group].worst for group in groups}
+    # The identity is the only element of its group; other bounds take a fit.
+    proved = {group: reached[group] if group is Group.IDENTITY else 0.0 for group in groups}
+    if iterations:
+        starts = {group: found[group] for group in groups}
+        refined = smallest_worst_errors(
+            *pair.take(index), starts, max_iterations=iterations, engine=pair.engine
         )
-        for group in groups
-    }
-    reached = {
-        group: min(refined[group].worst / pair.extent, within[group].worst) for group in groups
-    }
-    if n_samples > limit:
-        changed = {name: each.map for name, each in refined.items() if each.map is not found[name]}
-        reached = {group: within[group].worst for group in groups}
-        for name, errors in iterate_errors(pair, changed, held_out=False):
-            reached[Group(name)] = min(float(errors.max()), within[name].worst)
-    proved = {group: refined[group].bound / pair.extent for group in groups}
+        proved = {group: refined[group].bound / pair.extent for group in groups}
+        changed = {
+            str(group): each.map for group, each in refined.items() if each.map is not starts[group]
+        }
+        if n_samples > limit:
+            for name, errors in iterate_errors(pair, changed, held_out=False):
+                reached[Group(name)] = min(float(errors.max()), reached[Group(name)])
+        else:
+            reached |= {
+                group: min(reached[group], refined[group].worst / pair.extent) for group in groups
+            }
     if pair.source.is_thin or pair.source.span.rank < pair.source.summary.n_features:
         # Fits without the narrow directions give no bound, because a map may use these.
         proved[Group.AFFINE] = 0.0
@@ -287,13 +267,12 @@ def _fit(
     name: str,
     within: Mapping[str, Errors],
     outside: Mapping[str, Errors],
-    forward: Onto,
-    backward: Onto,
+    judged: Judged,
     chance: Chance,
     suprema: Mapping[str, Supremum],
 ) -> Fit:
-    candidate, back = forward.candidates[name], backward.candidates.get(name)
-    own, shuffled = forward.errors[name] if outside else None, chance.errors.get(name)
+    p_value, even, r2_back = judged.scores[name]
+    own, shuffled = judged.errors[name] if outside else None, chance.errors.get(name)
     shown = [each for each in (own, shuffled) if each is not None]
     high = max((float(np.quantile(each, 0.995)) for each in shown), default=0.0)
 
@@ -307,9 +286,9 @@ def _fit(
         held_out=outside.get(name),
         chance_in_sample=chance.in_sample.get(name),
         chance=chance.held_out.get(name),
-        p_value=candidate.p_value,
-        r2_per_direction=candidate.even if outside else None,
-        r2_back=back.r2 if outside and back is not None else None,
+        p_value=p_value,
+        r2_per_direction=even if outside else None,
+        r2_back=r2_back if outside else None,
         supremum=suprema.get(name),
         histogram=picture(own),
         chance_histogram=picture(shuffled),

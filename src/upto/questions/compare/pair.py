@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
@@ -13,6 +13,7 @@ from upto.alignment import (
     AffineMap,
     MonotoneFit,
     MonotoneMap,
+    SortedColumns,
     fit_maps,
     monotone_errors,
     row_errors,
@@ -21,6 +22,7 @@ from upto.core import Group
 from upto.engines import CrossMoments, Engine, cross_scatters
 from upto.evidence.prepare import PreparedRun
 from upto.evidence.split import Split, take_rows
+from upto.questions.compare.side import MONOTONE_ROWS, Side
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,20 +38,28 @@ ICA_ROW, SCALED_ICA_ROW = "ica", "ica-scaled"
 UNMIXED = {ICA_ROW: Group.SIGNED_PERMUTATION, SCALED_ICA_ROW: Group.SCALED_PERMUTATION}
 """Group that matches the components after ICA."""
 CONSTANT = "constant"
-MONOTONE_ROWS = 1250
-"""Maximum number of rows that monotone functions are fitted to."""
 _ERROR_BYTES = 2**25
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pair:
-    """Two prepared runs; the first is mapped onto the second."""
+    """Two prepared runs; the first is mapped onto the second.
+
+    `sides` are what was computed of each run, by its identity; pairs of the same runs share them.
+    """
 
     engine: Engine
     source: PreparedRun
     target: PreparedRun
     split: Split
+    sides: dict[int, Side] = field(default_factory=dict)
     _sorted: dict[bool, MonotoneFit] = field(default_factory=dict, init=False)
+
+    def side(self, run: PreparedRun) -> Side:
+        """Return what was computed of a run."""
+        if id(run) not in self.sides:
+            self.sides[id(run)] = Side(run, self.split)
+        return self.sides[id(run)]
 
     @property
     def extent(self) -> float:
@@ -77,7 +87,13 @@ class Pair:
 
     def flipped(self) -> Pair:
         """Exchange source and target."""
-        pair = Pair(engine=self.engine, source=self.target, target=self.source, split=self.split)
+        pair = Pair(
+            engine=self.engine,
+            source=self.target,
+            target=self.source,
+            split=self.split,
+            sides=self.sides,
+        )
         # Sorting is the expensive step, so sorted rows are reused.
         pair._sorted.update((fitted, each.flipped()) for fitted, each in self._sorted.items())
         return pair
@@ -93,9 +109,21 @@ class Pair:
     def monotone_fit(self, *, fitted: bool) -> MonotoneFit:
         """Return the candidate monotone maps, from a subset of the fitted rows or of all rows."""
         if fitted not in self._sorted:
-            x, y = self.sample_rows(fitted=fitted)
-            self._sorted[fitted] = MonotoneFit(x[:MONOTONE_ROWS], y[:MONOTONE_ROWS])
+            if fitted == (self.split.n_held_out > 0):
+                columns = [self.side(run).columns() for run in (self.source, self.target)]
+            else:
+                rows = self.sample_rows(fitted=fitted)
+                columns = [SortedColumns(each[:MONOTONE_ROWS]) for each in rows]
+            self._sorted[fitted] = MonotoneFit(*columns)
         return self._sorted[fitted]
+
+    def rows_to_judge(self, *, held_out: bool) -> tuple[Any, Any, NDArray[np.bool_] | None]:
+        """Return rows of both runs on which maps are evaluated, and a mask of those to keep."""
+        if not held_out:
+            return self.source.rows, self.target.rows, None
+        if self.source.judged is not None and self.target.judged is not None:
+            return self.source.judged, self.target.judged, None
+        return self.source.rows, self.target.rows, self.split.parts == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -214,12 +242,8 @@ def iterate_errors(
 
     Few error vectors exist at a time, which bounds the memory of long runs.
     """
-    source, target, keep = pair.source.rows, pair.target.rows, None
+    source, target, keep = pair.rows_to_judge(held_out=held_out)
     n_rows = pair.split.n_held_out if held_out else len(pair.split.parts)
-    if held_out and pair.source.judged is not None and pair.target.judged is not None:
-        source, target = pair.source.judged, pair.target.judged
-    elif held_out:
-        keep = pair.split.parts == 1
     batch = max(1, _ERROR_BYTES // (8 * n_rows))
     affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
     names = list(affine)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.alignment import MonotoneMap
+from upto.alignment import AffineMap, MonotoneMap, monotone_errors, row_errors_both_ways
 from upto.core import Group
 from upto.core.array_types import Float
 from upto.evidence.intervals import r_squared
-from upto.evidence.pairings import are_near
+from upto.questions.compare.images import Images
 from upto.questions.compare.pair import (
     CONSTANT,
     Map,
@@ -25,24 +25,41 @@ from upto.questions.compare.pair import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from upto.core.array_types import Index
     from upto.questions.compare.pair_options import Options
+
+_PLACED_ROWS = 128
+"""Rows mapped at a time by monotone functions, so that they stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Candidate:
-    """Held-out scores of one group.
+    """Held-out scores of one map.
 
     `robust_r2` is the lower of R² with and without outlying rows, and `typical_r2` decides whether
-    the map beats the mean. `directions` is R² along the principal directions of the target, widest
-    first.
+    the map beats the mean.
     """
 
+    name: str
     error: float
     r2: float
     robust_r2: float
     typical_r2: float
-    directions: Float
+    images: Images | None
     p_value: float | None = None
+
+    @property
+    def directions(self) -> Float:
+        """R² along the principal directions of the target, widest first; empty without rows."""
+        return np.empty(0) if self.images is None else self.images.r2(self.name)
+
+    def is_less_even(self, limit: float) -> bool:
+        """Return whether some directions prove that R² averaged over all is below a limit."""
+        return self.images is not None and self.images.is_less_even(self.name, limit)
+
+    def alone(self) -> Candidate:
+        """Return the scores without what they came from, to be kept for every pair of many."""
+        return replace(self, images=None)
 
     @property
     def even(self) -> float | None:
@@ -56,12 +73,12 @@ class Candidate:
 class Onto:
     """Maps of the first run of a pair onto the second, with the errors of rows and the scores.
 
-    `predictions` are the images of the rows that are re-paired.
+    `images` are those of the rows that are re-paired.
     """
 
     maps: dict[str, Map]
     errors: dict[str, Float]
-    predictions: dict[str, Float]
+    images: Images
     candidates: dict[str, Candidate]
 
     @property
@@ -83,61 +100,128 @@ class Onto:
         return replace(self, candidates=candidates)
 
 
-def map_onto(pair: Pair, moments: PairMoments, options: Options) -> Onto:
-    """Fit every map on the fitted rows and evaluate it on the held-out ones.
+def map_both_ways(
+    pair: Pair, moments: PairMoments, options: Options, *, both_in_full: bool
+) -> tuple[Onto, Onto]:
+    """Fit every map and its reverse on the fitted rows and evaluate them on the held-out ones.
 
-    If no rows were held out, maps are fitted and evaluated on all rows.
+    Unless `both_in_full`, reverse maps are evaluated only on the rows that are re-paired. If no
+    rows were held out, maps are fitted and evaluated on all rows.
     """
     holding = pair.split.n_held_out > 0
+    if holding:
+        for run in (pair.source, pair.target):
+            pair.side(run).white()
     maps = fitted_maps(pair, moments, options, fitted=holding)
-    errors = dict(iterate_errors(pair, maps, held_out=holding))
+    # Flipped after the fit: rotations and matchings are those of the maps.
+    back = pair.flipped()
+    back_maps = fitted_maps(back, moments.flipped(), options, fitted=holding)
+    images, back_images = Images(pair, maps), Images(back, back_maps)
+    totals = [_total(each, holding=holding) for each in (pair, back)]
+    if both_in_full:
+        errors, back_errors = _errors_both_ways(pair, images, back_images, held_out=holding)
+    else:
+        errors = dict(iterate_errors(pair, maps, held_out=holding))
+        back_errors = _errors_of_images(back, back_images, errors, pair)
+        rows = back.target.paired
+        totals[1] = float(np.sum(np.var(rows, axis=0))) * len(rows) if len(rows) else 0.0
+        totals[1] /= back.extent**2
+    found = []
+    # Of all held-out rows, those that are re-paired.
+    again = pair.side(pair.target).among_held_out
+    for each, own, own_errors, total, places in (
+        (pair, images, errors, totals[0], again),
+        (back, back_images, back_errors, totals[1], again if both_in_full else slice(None)),
+    ):
+        candidates = _candidates(each, own, own_errors, total, places)
+        found.append(Onto(maps=own.maps, errors=own_errors, images=own, candidates=candidates))
+    return found[0], found[1]
+
+
+def _total(pair: Pair, *, holding: bool) -> float:
     part = pair.target.held_out if holding else pair.target.everything
-    total = float(np.trace(part.scatter)) / pair.extent**2
-    predictions = _predictions(pair, maps)
-    candidates = _candidates(pair, maps, predictions, errors, total)
-    return Onto(maps=maps, errors=errors, predictions=predictions, candidates=candidates)
+    return part.total_variance * part.weight / pair.extent**2
 
 
-def map_back(pair: Pair, moments: PairMoments, options: Options) -> Onto:
-    """Map the second run onto the first, evaluated only on the rows that are re-paired."""
-    pair, moments = pair.flipped(), moments.flipped()
-    maps = fitted_maps(pair, moments, options, fitted=pair.split.n_held_out > 0)
-    predictions, target = _predictions(pair, maps), pair.target.paired
-    errors = {
-        name: np.linalg.norm(target - predicted, axis=1) / pair.extent
-        for name, predicted in predictions.items()
-    }
-    total = float(np.sum(np.var(target, axis=0))) * len(target) if len(target) else 0.0
-    total /= pair.extent**2
-    candidates = _candidates(pair, maps, predictions, errors, total)
-    return Onto(maps=maps, errors=errors, predictions=predictions, candidates=candidates)
+def _errors_both_ways(
+    pair: Pair, images: Images, back: Images, *, held_out: bool
+) -> tuple[dict[str, Float], dict[str, Float]]:
+    """Return the errors of all rows, or of the held-out rows, over the diameters."""
+    source, target, keep = pair.rows_to_judge(held_out=held_out)
+    names = [name for name, each in images.maps.items() if isinstance(each, AffineMap)]
+    forward, backward = ([own.maps[name] for name in names] for own in (images, back))
+    both = row_errors_both_ways(
+        pair.engine,
+        source,
+        target,
+        forward,  # type: ignore[arg-type]
+        backward,  # type: ignore[arg-type]
+        keep,
+        turns=[images.is_turn(name) for name in names],
+    )
+    extents = (pair.extent, pair.flipped().extent)
+    found = [
+        dict(zip(names, (errors / extent).T, strict=True))
+        for errors, extent in zip(both, extents, strict=True)
+    ]
+    for each, own, errors in ((pair, images, found[0]), (pair.flipped(), back, found[1])):
+        for name, monotone in own.maps.items():
+            if isinstance(monotone, MonotoneMap):
+                errors[name] = _monotone_errors(each, own, name, monotone, held_out=held_out)
+    return found[0], found[1]
 
 
-def _predictions(pair: Pair, maps: Mapping[str, Map]) -> dict[str, Float]:
-    return {name: each.predict(pair.source.paired) for name, each in maps.items()}
+def _monotone_errors(
+    pair: Pair, images: Images, name: str, monotone: MonotoneMap, *, held_out: bool
+) -> Float:
+    x, y, places = pair.source.judged, pair.target.judged, pair.side(pair.source).places
+    if places is None or x is None or y is None:
+        source, target, keep = pair.rows_to_judge(held_out=held_out)
+        return monotone_errors(pair.engine, source, target, monotone, keep) / pair.extent
+    errors, mapped = np.empty(len(y)), np.empty_like(y)
+    for start in range(0, len(y), _PLACED_ROWS):
+        block = slice(start, start + _PLACED_ROWS)
+        mapped[block] = monotone.predict_placed(x[block], places[block])
+        errors[block] = np.linalg.norm(y[block] - mapped[block], axis=1)
+    images.known[name] = mapped[pair.side(pair.target).among_held_out]
+    return errors / pair.extent
+
+
+def _errors_of_images(
+    back: Pair, images: Images, errors: Mapping[str, Float], pair: Pair
+) -> dict[str, Float]:
+    """Return the errors of the re-paired rows; an orthogonal map and its reverse have the same."""
+    rows, found = back.target.paired, {}
+    again = pair.side(pair.target).among_held_out
+    for name in images.maps:
+        if images.is_turn(name) and images.factor(name) == 1.0 and len(rows):
+            found[name] = errors[name][again] * (pair.extent / back.extent)
+        else:
+            found[name] = np.linalg.norm(rows - images.of(name), axis=1) / back.extent
+    return found
 
 
 def _candidates(
     pair: Pair,
-    maps: Mapping[str, Map],
-    predictions: Mapping[str, Float],
+    images: Images,
     errors: Mapping[str, Float],
     total: float,
+    paired: Index | slice,
 ) -> dict[str, Candidate]:
-    bulk = _bulk_r2(pair, predictions)
-    directions = _Directions(pair.target.paired, pair.target.axes)
+    bulk = _bulk_r2(pair, errors, paired)
     candidates = {}
     for name, found in errors.items():
         r2 = r_squared(found, total) if len(found) else 0.0
         robust = min(r2, bulk.get(name, r2))
         # A monotone function is not determined beyond the range of its fitted rows.
-        typical = bulk.get(name, r2) if isinstance(maps[name], MonotoneMap) else robust
+        is_monotone = isinstance(images.maps[name], MonotoneMap)
         candidates[name] = Candidate(
+            name=name,
             error=float(found.mean()) if len(found) else 0.0,
             r2=r2,
             robust_r2=robust,
-            typical_r2=typical,
-            directions=directions.r2(predictions[name]),
+            typical_r2=bulk.get(name, r2) if is_monotone else robust,
+            images=images,
         )
     return candidates
 
@@ -160,7 +244,7 @@ def fitted_maps(
     return maps
 
 
-def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:
+def _bulk_r2(pair: Pair, errors: Mapping[str, Float], paired: Index | slice) -> dict[str, float]:
     """Return the R² of every map on held-out rows without outliers; empty if too few are left.
 
     One outlier shared by the runs would otherwise make unrelated runs agree.
@@ -168,33 +252,11 @@ def _bulk_r2(pair: Pair, predictions: Mapping[str, Float]) -> dict[str, float]:
     y = pair.target.paired
     if len(y) < 3:
         return {}
-    away = np.linalg.norm(y - np.median(y, axis=0), axis=1)
-    inner = np.zeros(len(y), dtype=bool)
-    inner[np.argsort(away, kind="stable")[: len(y) - -(-len(y) // 100)]] = True
-    near = inner & are_near(y) & are_near(pair.source.paired)
+    own, other = pair.side(pair.target), pair.side(pair.source)
+    near = own.inner & own.near & other.near
     if near.sum() < 2:
         return {}
     total = float(np.vdot(centred := y[near] - y[near].mean(axis=0), centred))
     return {
-        name: r_squared(np.linalg.norm(y[near] - predicted[near], axis=1), total)
-        for name, predicted in predictions.items()
+        name: r_squared(each[paired][near] * pair.extent, total) for name, each in errors.items()
     }
-
-
-class _Directions:
-    """R² of predictions along principal directions."""
-
-    def __init__(self, rows: Float, axes: Float) -> None:
-        self._axes, self._rows = axes, rows
-        spread = (rows - rows.mean(axis=0) if len(rows) else rows) @ axes
-        self._total = np.einsum("ij,ij->j", spread, spread)
-
-    def r2(self, predicted: Float) -> Float:
-        """Return R² along each direction; empty without rows."""
-        if len(predicted) == 0:
-            return np.empty(0)
-        residual = (self._rows - predicted) @ self._axes
-        left = np.einsum("ij,ij->j", residual, residual)
-        share = np.divide(left, self._total, out=np.ones_like(left), where=self._total > 0)
-        found: Float = 1.0 - share
-        return found

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from upto.evidence.pairings import are_near, pairing_p_values
+from upto.evidence.pairings import Close, pairing_p_values
 from upto.questions.compare.pair import CONSTANT
-from upto.questions.compare.prediction import Onto, map_back, map_onto
+from upto.questions.compare.prediction import Onto, map_both_ways
 from upto.questions.compare.shared_directions import Canonical, find_canonical
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ class Relation:
 
 def relate(pair: Pair, moments: PairMoments, options: Options, *, both_in_full: bool) -> Relation:
     """Fit and test maps in both directions; `both_in_full` evaluates the reverse on all rows."""
-    forward = map_onto(pair, moments, options)
-    if both_in_full:
-        backward = map_onto(pair.flipped(), moments.flipped(), options)
-    else:
-        backward = map_back(pair, moments, options)
+    forward, backward = map_both_ways(pair, moments, options, both_in_full=both_in_full)
     if pair.split.n_held_out == 0:
         return Relation(forward=forward, backward=backward)
     canonical = find_canonical(pair, moments.fitted)
@@ -77,20 +73,33 @@ def _tested(pair: Pair, relation: Relation, options: Options) -> Relation:
     """
     forward, backward, canonical = relation.forward, relation.backward, relation.canonical
     x, y = pair.source.paired, pair.target.paired
-    names = [name for name in forward.predictions if name != CONSTANT]
-    questions = [
-        [(forward.predictions[name], y), (x, backward.predictions[name])] for name in names
-    ]
+    names = [name for name in forward.maps if name != CONSTANT]
+    memory = pair.split.memory
+    near = pair.side(pair.source).near & pair.side(pair.target).near
+    near[TESTED_ROWS:] = False
+    questions: list[list[Close]] = []
+    for name in names:
+        # Innovations are cut off about their medians, which do not turn with the rows.
+        if forward.images.is_turn(name) and memory is None:
+            rows = forward.images.turned(name), forward.images.target(name)
+            factors = {(forward.images.factor(name), 1.0), (1.0, backward.images.factor(name))}
+            questions.append([Close(*rows, *each) for each in sorted(factors)])
+        else:
+            ways = (forward.images.of(name), y), (x, backward.images.of(name))
+            questions.append([Close(*each) for each in ways])
     if canonical is not None:
-        questions.append([(canonical.first, canonical.second)])
+        questions.append([Close(canonical.first, canonical.second)])
     strata = pair.paired_strata
+    if memory is not None:
+        questions = [[each.first_rows(TESTED_ROWS) for each in ways] for ways in questions]
+        near, strata = near[:TESTED_ROWS], None if strata is None else strata[:TESTED_ROWS]
     *of_maps, shared = pairing_p_values(
-        [[(a[:TESTED_ROWS], b[:TESTED_ROWS]) for a, b in each] for each in questions],
-        near=(are_near(x) & are_near(y))[:TESTED_ROWS],
+        questions,
+        near=near,
         permutations=options.permutations,
         seed=options.seed,
-        memory=pair.split.memory,
-        strata=None if strata is None else strata[:TESTED_ROWS],
+        memory=memory,
+        strata=strata,
     )
     p_values = dict(zip(names, of_maps, strict=True))
     return replace(

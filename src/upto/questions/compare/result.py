@@ -27,6 +27,8 @@ from upto.core.table import Cell, Marked, Table, columns
 from upto.questions.compare.matrix import Pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from upto.alignment import Aligner
 
 _MANY_DIRECTIONS = 40
@@ -42,6 +44,7 @@ class CompareResult(Result):
     the verdict's map averaged over principal directions with equal weights, in the run where it is
     lower. `exact` is the strictest group with a map of zero error. `promised` compares the bounds
     of the theorems with the measured errors, both over the diameter, if L of the decoders is known.
+    `n_refits` is the number of refits on shuffled rows that the chance levels are means over.
 
     With three or more runs, `pairs` contains the errors, groups and agreements of every ordered
     pair; fields that describe one pair are None or empty.
@@ -73,6 +76,7 @@ class CompareResult(Result):
     shared: Shared | None = None
     along: tuple[Along, ...] = ()
     classes: Classes | None = None
+    n_refits: int | None = None
     maps: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -321,7 +325,6 @@ class CompareResult(Result):
                             *bracket,
                         )
                     )
-        bound = self.defect
         return Table(
             title="All errors over the diameter",
             columns=(
@@ -330,11 +333,18 @@ class CompareResult(Result):
                 *columns("ε at least", "ε at most"),
             ),
             rows=tuple(rows),
-            caption=""
-            if bound is None
-            else f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "
-            f"no rigid motion has a worst error below {bound.lower_bound:.4f}",
+            caption="; ".join(self._remarks()),
         )
+
+    def _remarks(self) -> Iterator[str]:
+        bound, count = self.defect, self.n_refits
+        if bound is not None:
+            yield (
+                f"near-isometry defect {bound.value:.4f} over {bound.n_rows} rows: "
+                f"no rigid motion has a worst error below {bound.lower_bound:.4f}"
+            )
+        if count:
+            yield f"chance from {count} refit{'' if count == 1 else 's'} on shuffled rows"
 
 
 def _row_name(name: str, *, is_verdict: bool) -> Marked:

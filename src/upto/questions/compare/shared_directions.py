@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.linalg
 
 from upto.core import Shared
 from upto.core.array_types import Float
-from upto.engines.directions import COVARIANCE, centred_rows
+from upto.engines.algebra import compute, product
+from upto.questions.compare.side import White, explained_variance
 
 if TYPE_CHECKING:
-    from upto.engines import CrossMoments, Moments
+    from upto.engines import CrossMoments
+    from upto.engines.base import Arrays
     from upto.evidence.memory import Memory
     from upto.questions.compare.pair import Pair
 
@@ -24,6 +26,10 @@ CLOSELY = 0.8
 """Smallest held-out R² of close agreement, required on every direction of the same runs."""
 UNRELATED = 0.1
 """Held-out R² below which directions are unrelated."""
+_ROUNDED = 1e-10
+"""Value along a direction of unit variance below which it is rounding."""
+_SMALLEST = 1e-4
+"""Canonical correlation, relative to the largest, down to which squares give the directions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -32,48 +38,49 @@ class Canonical:
 
     `first` and `second` are rows along the directions at unit variance, weighted by the correlation
     on the fitted rows, so that directions that do not agree count little. `agreement` is the
-    held-out R² of each pair, and `loadings` are the directions of each run.
+    held-out R² of each pair; the directions of each run are its white ones, turned.
     """
 
     first: Float
     second: Float
     agreement: Float
-    loadings: tuple[Float, Float]
+    whites: tuple[White, White]
+    turns: tuple[Float, Float]
 
     def flipped(self) -> Canonical:
         """Swap the runs."""
-        return replace(self, first=self.second, second=self.first, loadings=self.loadings[::-1])
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            whites=self.whites[::-1],
+            turns=self.turns[::-1],
+        )
 
 
 def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     """Match directions on the fitted rows and measure their agreement on held-out rows."""
-    runs, parts = (pair.source, pair.target), (moments.source, moments.target)
-    bases = [run.span.whitening for run in runs]
-    products = [
-        basis.T @ (part.scatter / part.weight) @ basis
-        for basis, part in zip(bases, parts, strict=True)
-    ]
-    cross = bases[0].T @ (moments.cross / moments.weight) @ bases[1]
-    if any(run.is_thin for run in runs):
-        # Narrow directions are lost in squared sums, but not in the rows themselves.
-        rows = pair.sample_rows(fitted=pair.split.n_held_out > 0)
-        x, y = (
-            centred_rows(own, part.mean) @ basis
-            for own, part, basis in zip(rows, parts, bases, strict=True)
-        )
-        products, cross = [x.T @ x / len(x), y.T @ y / len(y)], x.T @ y / len(x)
-    turns = [_whitening(each) for each in products]
-    source, target = (basis @ turn for basis, turn in zip(bases, turns, strict=True))
-    cross = turns[0].T @ cross @ turns[1]
-    left, strength, right = scipy.linalg.svd(cross, full_matrices=False)
-    first, second = source @ left, target @ right.T
-    x = (pair.source.paired - moments.source.mean) @ first
-    y = (pair.target.paired - moments.target.mean) @ second
+    runs = (pair.source, pair.target)
+    is_thin = any(run.is_thin for run in runs)
+    sides = [pair.side(run) for run in runs]
+    first, second = whites = [side.white(from_rows=is_thin) for side in sides]
+    if is_thin:
+        x, y = (side.sample_along(white) for side, white in zip(sides, whites, strict=True))
+        cross = product(x.T, y) / len(x)
+    else:
+        cross = product(product(first.directions.T, moments.cross), second.directions)
+        cross /= moments.weight
+    left, strength, right = _singular(cross)
+    x, y = product(first.paired, left), product(second.paired, right)
+    for rows in (x, y):
+        # With fewer rows than coordinates, held-out rows are orthogonal to the fitted ones.
+        rows[np.abs(rows) < _ROUNDED] = 0.0
     return Canonical(
         first=x * strength,
         second=y * strength,
         agreement=_squared_correlations(*(_new(rows, pair.split.memory) for rows in (x, y))),
-        loadings=(first, second),
+        whites=(first, second),
+        turns=(left, right),
     )
 
 
@@ -84,7 +91,12 @@ def find_shared(pair: Pair, canonical: Canonical) -> Shared:
     """
     agreement = canonical.agreement
     agreeing = agreement >= AGREEING
-    first, second = (each[:, agreeing] for each in canonical.loadings)
+    first, second = (
+        explained_variance(run.fitted, white, turn, agreeing)
+        for run, white, turn in zip(
+            (pair.source, pair.target), canonical.whites, canonical.turns, strict=True
+        )
+    )
     n_fitted = len(pair.split.parts) - pair.split.n_held_out
     n_first, n_second = pair.source.summary.rank, pair.target.summary.rank
     rest: Literal["unrelated", "less alike", "not judged"] = "less alike"
@@ -97,16 +109,32 @@ def find_shared(pair: Pair, canonical: Canonical) -> Shared:
         n_closely=int(np.count_nonzero(agreement >= CLOSELY)),
         n_first=n_first,
         n_second=n_second,
-        variance_first=_variance(pair.source.fitted, first),
-        variance_second=_variance(pair.target.fitted, second),
+        variance_first=first,
+        variance_second=second,
         rest=rest,
     )
 
 
-def _whitening(covariance: Float) -> Float:
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > COVARIANCE * values[-1]
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+def _singular(cross: Float) -> tuple[Float, Float, Float]:
+    """Return the left singular vectors, the singular values and the right singular vectors."""
+    if min(cross.shape) > 0:
+        left, strength, right = compute(_by_squares, cross)
+        # Vectors of far smaller values would lose their digits in squares.
+        if strength.min() > _SMALLEST * strength.max():
+            return left, strength, right
+    left, strength, right = scipy.linalg.svd(cross, full_matrices=False)
+    return left, strength, right.T
+
+
+def _by_squares(xp: Any, cross: Any) -> Arrays:
+    if cross.shape[0] < cross.shape[1]:
+        right, strength, left = _by_squares(xp, cross.T)
+        return left, strength, right
+    _, vectors = xp.linalg.eigh(xp.matmul(cross.T, cross))
+    right = xp.flip(vectors, axis=1)
+    left = xp.matmul(cross, right)
+    strength = xp.sqrt(xp.linalg.vecdot(left, left, axis=0))
+    return left / xp.where(strength > 0, strength, xp.ones_like(strength)), strength, right
 
 
 def _new(rows: Float, memory: Memory | None) -> Float:
@@ -125,10 +153,3 @@ def _squared_correlations(x: Float, y: Float) -> Float:
         np.maximum(both, 0.0) ** 2, spread, out=np.zeros_like(both), where=spread > 0
     )
     return found
-
-
-def _variance(part: Moments, directions: Float) -> float:
-    """Return the share of the variance explained by directions of unit variance."""
-    total = float(np.trace(part.scatter)) / part.weight
-    explained = float(np.sum((part.scatter @ directions / part.weight) ** 2))
-    return min(explained / total, 1.0) if total > 0 else 0.0

@@ -55,15 +55,21 @@ def strictest_group(directions: Sequence[Onto], tolerance: float) -> Group | Non
             return None
         # Errors at the level of rounding count as equal.
         best = max(min(each.error for each in counting.values()), ROUNDING * onto.baseline)
-        even = max(each.even or 0.0 for each in counting.values())
+        lost = {group: (each.error - best) / onto.baseline for group, each in counting.items()}
+        near = [each for group, each in counting.items() if lost[group] <= tolerance]
+        even = max((each.even or 0.0 for each in near), default=0.0)
+        # A group that is far from the best counts here only if it explains more directions.
+        for group, each in counting.items():
+            if lost[group] > tolerance and not each.is_less_even(max(even, EVENLY)):
+                even = max(even, each.even or 0.0)
         # Where some group explains every direction, a stricter one must not lose narrow ones.
         least = even - max(tolerance, ROUNDING) if even >= EVENLY else 0.0
-        losses = {
-            group: max(losses[group], (each.error - best) / onto.baseline)
+        losses = {group: max(losses[group], lost[group]) for group in counting if group in losses}
+        allowed &= {
+            group
             for group, each in counting.items()
-            if group in losses
+            if lost[group] <= tolerance and (least == 0.0 or (each.even or 0.0) >= least)
         }
-        allowed &= {group for group, each in counting.items() if (each.even or 0.0) >= least}
     enough = [group for group in Group if group in allowed and losses.get(group, 1.0) <= tolerance]
     if enough:
         return enough[0]

@@ -9,7 +9,7 @@ import numpy as np
 from upto.alignment import fit_map
 from upto.core import Classes, Group
 from upto.engines import cross_moments
-from upto.evidence.pairings import pairing_p_values
+from upto.evidence.pairings import Close, pairing_p_values
 from upto.evidence.strata import class_means
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def agree_within(
     left = (target - class_means(target, own))[several]
     mapped = inside.predict((source - class_means(source, own))[several])
     (p_value,) = pairing_p_values(
-        [[(mapped, left)]],
+        [[Close(mapped, left)]],
         permutations=options.permutations,
         seed=options.seed,
         strata=own[several],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from upto.core import Embeddings, InputError, choose_progress, with_provenance
-from upto.engines import blas_threads_for, choose_engine
+from upto.engines import algebra_on, choose_engine
 from upto.evidence.held_out_rows import choose_held_out
 from upto.files import check_output, match_rows, open_writer
 from upto.files.accept import take_runs
@@ -142,7 +142,7 @@ def consensus(
         _refuse_own_array(Path(output), given, prefix)
     embeddings, findings = match_rows(given)
     placed = place_runs(engine, embeddings)
-    with blas_threads_for(max(run.n_features for run in embeddings)):
+    with algebra_on(engine, max(run.n_features for run in embeddings)):
         surveys = survey_runs(engine, placed)
         split, remarked = choose_held_out(engine, placed, held_out, seed)
         findings = (*findings, *remarked)

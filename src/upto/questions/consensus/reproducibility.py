@@ -12,7 +12,7 @@ from upto.core import Embeddings, Estimate, random_stream
 from upto.core.array_types import Float
 from upto.evidence.intervals import LEVEL as COVERAGE
 from upto.evidence.intervals import MIN_ROWS
-from upto.evidence.pairings import PAIRED_ROWS, pairing_p_values, smallest_p_value
+from upto.evidence.pairings import PAIRED_ROWS, Close, pairing_p_values, smallest_p_value
 from upto.evidence.split import Split, take_rows
 from upto.questions.compare.verdict import LEVEL
 
@@ -198,7 +198,7 @@ def _p_value(
     if smallest_p_value(len(target), permutations, memory=memory) > LEVEL:
         return None
     (value,) = pairing_p_values(
-        [[(predicted, target)]], permutations=permutations, memory=memory, seed=seed
+        [[Close(predicted, target)]], permutations=permutations, memory=memory, seed=seed
     )
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,16 +19,22 @@ from upto.engines import choose_engine
 from upto.evidence.held_out_rows import choose_held_out
 from upto.evidence.prepare import prepare_run
 from upto.files.accept import single_run
-from upto.files.survey import place_runs, survey_runs
+from upto.files.survey import place_runs, run_findings, survey_runs
 from upto.ica.gaussianity import CLEAR
 from upto.questions.inspect.result import InspectResult
 from upto.questions.inspect.text import verdict
+from upto.questions.inspect.wide_rows import refuse_large, spanned
 
 if TYPE_CHECKING:
-    from upto.core import Progress
+    from upto.core import Embeddings, Progress
+    from upto.core.array_types import Float
     from upto.engines.base import Engine
+    from upto.engines.passes import Survey
+    from upto.evidence.prepare import PreparedRun
     from upto.files.accept import Run
 
+_OF_COORDINATES = ("UP001", "UP002", "UP013")
+"""Findings that count coordinates."""
 HELD_OUT = 0.3
 """Fraction of rows on which components are tested for Gaussianity."""
 
@@ -67,16 +74,25 @@ def inspect(
     check_whole(seed=seed)
     engine, progress = choose_engine(engine), choose_progress(progress)
     (embeddings,) = place_runs(engine, [single_run(run, "inspect", blocks=True)])
+    refuse_large(embeddings)
     with progress.task("inspect", 2) as advance:
         (surveyed,) = survey_runs(engine, [embeddings])
         split, findings = choose_held_out(engine, (embeddings,), HELD_OUT, seed)
         advance(1)
+        rotated = spanned(engine, embeddings)
         prepared = prepare_run(
-            engine, embeddings, surveyed, split, ica=ica, in_sample=False, seed=seed
+            engine,
+            rotated,
+            surveyed if rotated is embeddings else survey_runs(engine, [rotated])[0],
+            split,
+            ica=ica,
+            in_sample=False,
+            seed=seed,
         )
+        if rotated is not embeddings:
+            prepared = _in_all_coordinates(prepared, embeddings, surveyed)
         advance(1)
-    values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)
-    shares = values / values.sum()
+    shares = _shares(prepared, embeddings.n_features)
     scores = () if prepared.nongaussianity is None else prepared.nongaussianity
     near = int(np.sum(np.asarray(scores) < CLEAR)) if len(scores) else None
     findings += prepared.findings
@@ -99,3 +115,24 @@ def inspect(
         findings=unique_findings(findings),
         provenance=UNRECORDED,
     )
+
+
+def _shares(prepared: PreparedRun, n_features: int) -> Float:
+    """Return the fraction of variance in each principal direction, in decreasing order."""
+    if prepared.is_thin:
+        # The widths of narrow directions are those of a sample.
+        values = np.maximum(np.linalg.eigvalsh(prepared.everything.scatter)[::-1], 0.0)
+    else:
+        values = np.square(prepared.span.widths)
+    shares = np.zeros(n_features)
+    shares[: len(values)] = values / values.sum()
+    return shares
+
+
+def _in_all_coordinates(prepared: PreparedRun, run: Embeddings, surveyed: Survey) -> PreparedRun:
+    """Describe a run by its own coordinates, not by those that its rows span."""
+    n_dead = int((surveyed.low == surveyed.high).sum())
+    summary = replace(prepared.summary, n_features=run.n_features, n_dead=n_dead)
+    own = run_findings(run, rank=summary.rank, n_dead=n_dead)
+    kept = [each for each in prepared.findings if each.code not in _OF_COORDINATES]
+    return replace(prepared, summary=summary, findings=(*own, *kept))

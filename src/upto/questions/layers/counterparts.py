@@ -14,7 +14,7 @@ from upto.questions.layers.result import Counterpart, LayerPair, LayerStep
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from upto.measures.permutation import Scored
+    from upto.measures.pair_scores import Scored
     from upto.questions.layers.result import Alignment
 
 Cell = tuple[int, int]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from upto.core import Progress
     from upto.engines.base import Engine
     from upto.measures.kinds import Measure
-    from upto.measures.permutation import Scored
+    from upto.measures.pair_scores import Scored
     from upto.questions.layers.result import LayerPair
     from upto.questions.layers.stacks import LayersOfRun
 

@@ -151,6 +151,8 @@ def similarity_facts(result: SimilarityResult) -> tuple[tuple[str, str, str], ..
     pairings = f"{kind} pairings of rows"
     if result.within is not None:
         pairings += f" within {shorten(result.within, 40)}"
+    if result.n_fits is not None:
+        pairings += f"; {result.n_fits:,} fits"
     return (
         *(_pair_facts(result) if len(result.runs) == 2 else _matrix_facts(result)),
         ("rows", f"{result.n_used:,}", used),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,9 @@ from upto.files.accept import take_runs
 from upto.files.survey import place_runs, survey_runs
 from upto.measures import calibration
 from upto.measures.catalogue import DEFAULT_MEASURES, as_measures
+from upto.measures.families import pairings_per_fit
 from upto.measures.kinds import Change, Measure
-from upto.measures.permutation import Scored, score_pairs, score_usable
+from upto.measures.permutation import score_pairs, score_usable
 from upto.questions.similarity import text
 from upto.questions.similarity.pairwise_summary import mean_over_pairs, order_of_runs
 from upto.questions.similarity.result import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from upto.engines.base import Engine
     from upto.evidence.memory import Memory
     from upto.files.accept import Run
+    from upto.measures.pair_scores import Scored
 
 
 @with_provenance
@@ -161,8 +163,19 @@ def similarity(
     worth = sample.worth
     if worth < MIN_WORTH:
         permutations = half_samples = 0
-    scored, refused = _score(sample, wanted, permutations, half_samples, seed, progress)
-    return _result(sample, scored, [*found, *remarked, *refused])
+    shared = pairings_per_fit(wanted, sample.rows, sample.n_held_out)
+    draws = _Draws(permutations, half_samples, shared, seed)
+    scored, refused = _score(sample, wanted, draws, progress)
+    return _result(sample, scored, [*found, *remarked, *refused], draws)
+
+
+class _Draws(NamedTuple):
+    """Numbers of random pairings and half-samples, and how many of them share a fit."""
+
+    permutations: int
+    half_samples: int
+    shared: int
+    seed: int
 
 
 def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
@@ -189,9 +202,7 @@ def _refuse_no_pairing(sample: Sample) -> None:
 def _score(
     sample: Sample,
     measures: Sequence[Measure],
-    permutations: int,
-    half_samples: int,
-    seed: int,
+    draws: _Draws,
     progress: Progress,
 ) -> tuple[dict[str, list[Scored]], list[Finding]]:
     """Score every pair of runs by every measure that the number of rows allows."""
@@ -210,11 +221,12 @@ def _score(
             gap=sample.gap,
             permutations=permutations,
             half_samples=half_samples,
-            seed=seed,
+            shared=draws.shared,
+            seed=draws.seed,
             progress=progress,
         )
 
-    scored, findings = score_usable(score, measures, permutations, half_samples)
+    scored, findings = score_usable(score, measures, draws.permutations, draws.half_samples)
     for each in scored:
         if each.first < each.second or not each.measure.symmetric:
             found.setdefault(each.measure.name, []).append(each)
@@ -222,7 +234,7 @@ def _score(
 
 
 def _result(
-    sample: Sample, scored: dict[str, list[Scored]], found: Sequence[Finding]
+    sample: Sample, scored: dict[str, list[Scored]], found: Sequence[Finding], draws: _Draws
 ) -> SimilarityResult:
     everything = [each for own in scored.values() for each in own]
     adjusted = iter(calibration.adjusted_p_values(everything))
@@ -236,6 +248,7 @@ def _result(
         n_used=sample.n_used,
         n_held_out=sample.n_held_out,
         n_pairings=len(example.null),
+        n_fits=_fits(len(example.null), draws.shared, complete=example.complete),
         complete=example.complete,
         within=sample.within,
         measures=tuple(_summary(sample, own) for own in scored.values()),
@@ -256,6 +269,13 @@ def _result(
     return replace(
         result, verdict=text.verdict(result), findings=unique_findings([*found, *remarks])
     )
+
+
+def _fits(n_pairings: int, shared: int, *, complete: bool) -> int | None:
+    """Return the number of pairings of the fitted rows, the true one included, if shared."""
+    if shared == 1 or complete or not n_pairings:
+        return None
+    return -(-(n_pairings + 1) // shared)
 
 
 def _rows(sample: Sample, scored: list[Scored], adjusted: list[float]) -> list[Similarity]:

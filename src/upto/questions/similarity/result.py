@@ -83,7 +83,9 @@ class SimilarityResult(Result):
 
     `rows` has one entry per pair and measure, or two, one in each direction, if the measure is not
     symmetric. All use the same `n_used` samples. The null distributions come from `n_pairings`
-    random pairings; if `complete`, these are all pairings and p-values are exact.
+    random pairings; if `complete`, these are all pairings and p-values are exact. If `n_fits` is a
+    number, wide runs were fitted that often: pairings, with the true one, share the pairing of the
+    fitted rows and differ in the held-out rows.
     """
 
     kind: ClassVar[str] = "similarity"
@@ -101,6 +103,7 @@ class SimilarityResult(Result):
     verdict: str
     findings: tuple[Finding, ...]
     provenance: Provenance
+    n_fits: int | None = None
 
     def measure(self, name: str) -> MeasureSummary:
         """Return the summary of a measure; its name may omit the parameter."""
@@ -231,4 +234,5 @@ class SimilarityResult(Result):
         held_out = f", {self.n_held_out} of them held out for {', '.join(fitted)}" if fitted else ""
         kind = "all other" if self.complete else "random"
         within = f" within {self.within}" if self.within else ""
-        return f"{used}{held_out}; chance from {self.n_pairings} {kind} pairings{within}"
+        fits = f" of {self.n_fits} fits" if self.n_fits else ""
+        return f"{used}{held_out}; chance from {self.n_pairings} {kind} pairings{within}{fits}"

@@ -80,3 +80,13 @@ def test_an_error_is_not_lost_to_the_scale(scale, rng):
 def test_blocks_too_small_to_square_are_refused(rng):
     with pytest.raises(InputError, match="underflow double precision"):
         upto.ICA().fit_rows(1e-160 * rows_of(rng))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_signed_permutation_of_very_different_scales_is_found(seed):
+    """Some maps are then exact, so that no row has an error to be weighted by."""
+    rng = np.random.default_rng(seed)
+    first = rng.laplace(size=(400, 8)) * np.geomspace(1e-8, 1e8, 8)
+    result = upto.compare(first, -first[:, rng.permutation(8)], ica=False, refits=0)
+    assert result.up_to is upto.Group.SIGNED_PERMUTATION
+    assert result.fit("signed-permutation").in_sample.worst < 1e-10

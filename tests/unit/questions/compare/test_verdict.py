@@ -11,15 +11,29 @@ from upto.questions.compare.prediction import Candidate, Onto
 from upto.questions.compare.verdict import percent, strictest_group, word_for
 
 
+class Directions:
+    """R² along four directions, as `Images` gives it."""
+
+    def __init__(self, even):
+        self.even = even
+
+    def r2(self, name):
+        return np.full(4, self.even)
+
+    def is_less_even(self, name, limit):
+        return self.even < limit / 2
+
+
 def candidate(error, *, r2=None, p_value=0.005, even=0.5):
     r2 = 1 - error if r2 is None else r2
     return Candidate(
+        name="",
         error=error,
         r2=r2,
         p_value=p_value,
         robust_r2=r2,
         typical_r2=r2,
-        directions=np.full(4, even),
+        images=Directions(even),
     )
 
 
@@ -30,7 +44,7 @@ def onto(**errors):
         for name, each in errors.items()
     }
     candidates["constant"] = candidate(1.0, r2=0.0)
-    return Onto(maps={}, errors={}, predictions={}, candidates=candidates)
+    return Onto(maps={}, errors={}, images=None, candidates=candidates)
 
 
 def test_the_strictest_group_within_the_tolerance_is_taken():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import upto
 from upto import ThreadsEngine
+from upto.core import InputError
+from upto.questions.inspect import wide_rows
 
 ENGINE = ThreadsEngine(n_threads=1)
 
@@ -40,3 +43,36 @@ def test_gaussianity_that_was_not_asked_for_is_no_finding():
     assert result.findings == ()
     assert "Gaussian" not in result.verdict
     assert result.n_near_gaussian is None
+
+
+def test_more_coordinates_than_rows_are_summarised_in_those_the_rows_span(monkeypatch, rng):
+    rows = (rng.laplace(size=(400, 6)) @ rng.normal(size=(6, 500))).astype(np.float32)
+    rows[:, 3] = 2.5
+    expected = upto.inspect(rows, engine=ENGINE)
+    monkeypatch.setattr(wide_rows, "WIDE", 400)
+    found = upto.inspect(rows, engine=ENGINE)
+    assert (found.run.rank, found.run.n_features, found.run.n_dead) == (6, 500, 1)
+    assert found.findings == expected.findings
+    assert found.run.n_components == expected.run.n_components
+    for one, other in (
+        (found.effective_dimension, expected.effective_dimension),
+        (found.run.spread, expected.run.spread),
+        (found.run.diameter.value, expected.run.diameter.value),
+    ):
+        assert one == pytest.approx(other, rel=1e-6)
+    np.testing.assert_allclose(found.spectrum, expected.spectrum, atol=1e-7)
+
+
+def test_the_spectrum_is_that_of_the_covariance(rng):
+    rows = rng.normal(size=(300, 5)) * [3, 2, 1, 0.1, 0]
+    rows[:, 3] = rows[:, 0]
+    values = np.linalg.eigvalsh(np.cov(rows.T))[::-1]
+    found = upto.inspect(rows, ica=False, engine=ENGINE)
+    np.testing.assert_allclose(found.spectrum, values / values.sum(), atol=1e-12)
+
+
+def test_a_run_whose_directions_do_not_fit_is_refused_before_they_are_computed(monkeypatch):
+    monkeypatch.setattr(wide_rows, "MOST_BYTES", 8 * 8 * 30**2)
+    with pytest.raises(InputError, match="at most 30 rows, or 30 of the coordinates"):
+        upto.inspect(np.zeros((40, 31)), engine=ENGINE)
+    upto.inspect(np.random.default_rng(0).normal(size=(30, 50)), engine=ENGINE)

@@ -12,7 +12,8 @@ from upto.measures.calibration import adjusted_p_values, family_tests
 from upto.measures.catalogue import MEASURES, find_measure
 from upto.measures.kernel_path import by_kernels, fewer_coordinates
 from upto.measures.kinds import Change, RelationMeasure
-from upto.measures.permutation import Scored, score_pairs
+from upto.measures.pair_scores import Scored
+from upto.measures.permutation import score_pairs
 from upto.questions.layers.counterparts import Sides, layer_pair
 from upto.questions.layers.stacks import as_stacks
 
@@ -489,10 +490,18 @@ def test_fewer_coordinates_change_no_measure_that_ignores_turns(name, rng):
     measure = MEASURES[name]
     x = rng.laplace(size=(24, 60)) + 3
     y = x[:, :40] + rng.normal(size=(24, 40))
-    turned = [fewer_coordinates(rows, [measure]) for rows in (x, y)]
+    turned = [fewer_coordinates(rows, [measure], len(rows)) for rows in (x, y)]
     if Change.ROTATION in measure.ignores:
         assert [rows.shape for rows in turned] == [(24, 24), (24, 24)]
         assert measure(*turned) == pytest.approx(measure(x, y), abs=1e-6)
     else:
         assert turned[0] is x
-    assert fewer_coordinates(x[:, :20], [measure]).shape == (24, 20)
+    assert fewer_coordinates(x[:, :20], [measure], 24).shape == (24, 20)
+
+
+def test_fitted_rows_are_turned_to_as_few_coordinates_as_they_span(rng):
+    rows = rng.normal(size=(24, 20))
+    turned = fewer_coordinates(rows, [MEASURES["procrustes"]], 12)
+    assert turned.shape == (24, 20)
+    assert not turned[:12, 12:].any()
+    np.testing.assert_allclose(turned @ turned.T, rows @ rows.T, atol=1e-12)

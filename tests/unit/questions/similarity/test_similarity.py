@@ -11,6 +11,7 @@ from upto import Embeddings, InputError, SimilarityResult
 from upto.core import Estimate
 from upto.measures.catalogue import find_measure
 from upto.measures.kinds import MomentMeasure
+from upto.questions.similarity.page import similarity_facts
 from upto.questions.similarity.pairwise_summary import mean_over_pairs, order_of_runs
 
 CKA, NEAR = "linear-cka", "mutual-knn:5"
@@ -496,3 +497,16 @@ def test_nearly_all_rows_may_be_held_out(rng):
         first, first + 1, measures=["mean-cca"], held_out=0.999, permutations=39
     )
     assert result.n_held_out == 298
+
+
+def test_fits_of_wide_runs_are_counted_where_pairings_share_them(rng):
+    wide = rng.normal(size=(300, 130))
+    options = {"measures": ["procrustes", CKA], "permutations": 19, "half_samples": 0}
+    found = upto.similarity(wide, wide + rng.normal(size=wide.shape), **options)
+    assert (found.n_pairings, found.n_fits) == (19, 5)
+    assert found.tables()[0].caption.endswith("chance from 19 random pairings of 5 fits")
+    assert ("chance", "19", "random pairings of rows; 5 fits") in similarity_facts(found)
+    assert upto.SimilarityResult.from_json(found.to_json()).n_fits == 5
+    assert {row.p_value for row in found.rows} == {0.05}
+    narrow = upto.similarity(wide[:, :20], wide[:, 20:40], **options)
+    assert narrow.n_fits is None

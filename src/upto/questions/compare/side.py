@@ -1,0 +1,167 @@
+"""One run of many pairs: everything that its pairs need, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.alignment import SortedColumns
+from upto.core.array_types import Float
+from upto.engines.algebra import eigh, product
+from upto.engines.directions import COVARIANCE, centred_rows
+from upto.evidence.pairings import are_near
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.core.array_types import Index
+    from upto.engines import Moments
+    from upto.evidence.prepare import PreparedRun
+    from upto.evidence.split import Split
+
+MONOTONE_ROWS = 1250
+"""Maximum number of rows that monotone functions are fitted to."""
+
+
+EVEN = 1e6
+"""Ratio of the widest to the narrowest direction up to which one decomposition serves."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class White:
+    """Directions along which the fitted rows have unit variance and are uncorrelated.
+
+    `covariances` are those of the coordinates with the directions, and `paired` are the re-paired
+    rows along them.
+    """
+
+    directions: Float
+    covariances: Float
+    paired: Float
+
+
+class Side:
+    """One run of a pair.
+
+    Parameters
+    ----------
+    run
+        The prepared run.
+    split
+        Its fitted and held-out rows.
+    """
+
+    def __init__(self, run: PreparedRun, split: Split) -> None:
+        self.run, self.split = run, split
+        rows = run.paired
+        self.near = are_near(rows)
+        self.inner = _inner(rows)
+        self.along: Float = product(rows - run.fitted.mean, run.axes)
+        spread = self.along - self.along.mean(axis=0) if len(rows) else self.along
+        self.along_total: Float = np.einsum("ij,ij->j", spread, spread)
+        index = split.distinct_held_out(len(rows))
+        self.among_held_out: Index = np.searchsorted(np.flatnonzero(split.parts == 1), index)
+        self.places: NDArray[np.uint8] | None = None
+        self._columns: SortedColumns | None = None
+        self._white: White | None = None
+
+    def prepare(self, *, monotone: bool) -> None:
+        """Compute now what would be computed when it is first used."""
+        if self.split.n_held_out:
+            self.white()
+        if monotone and self.split.n_held_out:
+            columns = self.columns()
+            if self.run.judged is not None:
+                self.places = columns.places_of(self.run.judged)
+
+    def r2_along(self, images: Float, directions: slice = slice(None)) -> Float:
+        """Return R² of images of the re-paired rows, given along some principal directions."""
+        return self.r2_left(self.along[:, directions] - images, directions)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether rows along the narrowest direction keep their digits beside the widest."""
+        widths = self.run.span.widths
+        return len(widths) == 0 or bool(widths[0] < EVEN * widths[-1])
+
+    def r2_left(self, residual: Float, directions: slice = slice(None)) -> Float:
+        """Return R² from what is left of the re-paired rows along some principal directions."""
+        left = np.einsum("ij,ij->j", residual, residual)
+        total = self.along_total[directions]
+        share = np.divide(left, total, out=np.ones_like(left), where=total > 0)
+        found: Float = 1.0 - share
+        return found
+
+    def columns(self) -> SortedColumns:
+        """Return the sorted columns of the rows that monotone functions are fitted to."""
+        if self._columns is None:
+            rows = self.sample_rows(fitted=self.split.n_held_out > 0)
+            self._columns = SortedColumns(rows[:MONOTONE_ROWS])
+        return self._columns
+
+    def sample_rows(self, *, fitted: bool) -> Float:
+        """Return the rows in memory: only the fitted ones, or all."""
+        rows = self.run.sample
+        return rows[self.split.parts[self.split.first_rows(len(rows))] == 0] if fitted else rows
+
+    def white(self, *, from_rows: bool = False) -> White:
+        """Whiten the fitted rows, by their moments or, if these are too coarse, by the rows."""
+        if from_rows:
+            return self._find_white(self._sample_product())
+        if self._white is None:
+            basis, part = self.run.span.whitening, self.run.fitted
+            found = self._find_white(product(basis.T, product(part.scatter / part.weight, basis)))
+            is_square = found.directions.shape[0] == found.directions.shape[1]
+            if is_square and not self.run.is_thin and self.is_even:
+                # The affine map needs the inverse: that of the same decomposition, unless its
+                # coordinates are of such different scales that it leaves some out.
+                part.keep_inverse(product(found.directions, found.directions.T) / part.weight)
+            self._white = found
+        return self._white
+
+    def sample_along(self, white: White) -> Float:
+        """Return the rows in memory along white directions."""
+        rows = self.sample_rows(fitted=self.split.n_held_out > 0)
+        return product(centred_rows(rows, self.run.fitted.mean), white.directions)
+
+    def _sample_product(self) -> Float:
+        # Narrow directions are lost in squared sums, but not in the rows themselves.
+        rows = self.sample_rows(fitted=self.split.n_held_out > 0)
+        rows = centred_rows(rows, self.run.fitted.mean) @ self.run.span.whitening
+        return np.asarray(rows.T @ rows / len(rows))
+
+    def _find_white(self, covariance: Float) -> White:
+        values, vectors = eigh(covariance)
+        kept = values > COVARIANCE * values[-1]
+        directions = product(self.run.span.whitening, vectors[:, kept] / np.sqrt(values[kept]))
+        part = self.run.fitted
+        return White(
+            directions=directions,
+            covariances=product(part.scatter, directions) / part.weight,
+            paired=product(self.run.paired - part.mean, directions),
+        )
+
+
+def explained_variance(
+    part: Moments, white: White, turn: Float, agreeing: NDArray[np.bool_]
+) -> float:
+    """Return the share of the variance along some columns of a rotation of white directions."""
+    total = float(np.trace(part.scatter)) / part.weight
+    is_most = turn.shape[0] == turn.shape[1] and 2 * agreeing.sum() > len(agreeing)
+    # All columns explain what the directions do, so the fewer are enough.
+    some = product(white.covariances, turn[:, ~agreeing if is_most else agreeing])
+    explained = float(np.vdot(some, some))
+    if is_most:
+        explained = float(np.vdot(white.covariances, white.covariances)) - explained
+    return min(explained / total, 1.0) if total > 0 else 0.0
+
+
+def _inner(rows: Float) -> NDArray[np.bool_]:
+    """Mark all rows but the outermost one in a hundred."""
+    inner = np.zeros(len(rows), dtype=bool)
+    if len(rows):
+        away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+        inner[np.argsort(away, kind="stable")[: len(rows) - -(-len(rows) // 100)]] = True
+    return inner

@@ -1,0 +1,194 @@
+"""Steps of a comparison and what each is expected to cost, to tell how much time is left.
+
+Steps differ in cost by orders of magnitude, so a bar that counted them would tell nothing. Costs
+are about the seconds on one core, and what steps of this comparison took corrects them. After a
+change of speed, ``python -m benchmarks remaining`` shows how far they are off.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from itertools import chain, combinations
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from upto.core import Group
+from upto.core.progress import PARTS
+from upto.evidence.prepare import n_components_for
+from upto.questions.compare.chance_level import chance_rows
+from upto.questions.compare.detail import SUPREMUM_ITERATIONS, SUPREMUM_ROWS, SUPREMUM_WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from upto.core import Progress
+    from upto.questions.compare.pair_options import Options
+
+    Step = tuple[str, float]
+    Plan = Mapping[str, Sequence[Step]]
+
+OPERATIONS = 4e10
+"""Floating-point operations per second of a product of matrices in double precision."""
+DECOMPOSITION = 1e-9
+"""Seconds of a singular value decomposition, for each cubed column."""
+VALUES = 1.4e7
+"""Values per second that are read, copied, subtracted and squared for all maps."""
+BYTES = 5e8
+"""Bytes per second that are read, checked and hashed."""
+TESTED, SAMPLED, COMPARED = 600, 2048, 3000
+"""Rows that are re-paired, sampled, and compared by all their distances."""
+JUDGED = 8000
+"""Rows of which three in ten are held out and kept in memory, about."""
+REFITS = 2
+"""Refits that usually suffice."""
+CARRIED, SEARCH = 40, 250.0
+"""Rows for each component, at least, and products of a search with as few."""
+TRUSTED = 0.05
+"""Cost of the steps whose speed counts as much as that of the machine of these numbers."""
+
+
+class Work:
+    """Progress of a comparison as a whole, whose tasks are parts of one.
+
+    `plan` has the steps of each task in order, each with its kind and its cost. `advance` is told
+    the share of the time that has passed, in `PARTS`. Kinds of which a step is done go on at its
+    speed, others at that of all steps so far. Steps left when their task ends were not needed.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        advance: Callable[[int], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._to_do = {label: list(steps) for label, steps in plan.items()}
+        self._done: dict[str, float] = {}
+        self._spent: dict[str, float] = {}
+        self._advance, self._clock = advance, clock
+        self._started = self._last = clock()
+        self._told, self._lock = 0, Lock()
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Open a part of the plan."""
+        to_do = self._to_do[label]
+
+        def advance(count: int) -> None:
+            with self._lock:
+                steps, to_do[:count] = to_do[:count], []
+                self._count(steps)
+
+        yield advance
+        to_do.clear()
+
+    def seconds_left(self) -> float:
+        """Return the seconds that the steps to do will take."""
+        overall = (self._last - self._started + TRUSTED) / (sum(self._done.values()) + TRUSTED)
+        speeds = {kind: self._spent[kind] / done for kind, done in self._done.items()}
+        steps = chain.from_iterable(self._to_do.values())
+        return sum(cost * speeds.get(kind, overall) for kind, cost in steps)
+
+    def end(self) -> None:
+        """Count all that is left."""
+        self._tell(PARTS)
+
+    def _count(self, steps: Sequence[Step]) -> None:
+        now, cost = self._clock(), sum(cost for _, cost in steps)
+        for kind, own in steps:
+            self._done[kind] = self._done.get(kind, 0.0) + own
+            self._spent[kind] = self._spent.get(kind, 0.0) + (now - self._last) * own / cost
+        self._last = now
+        passed, left = now - self._started, self.seconds_left()
+        self._tell(int(PARTS * passed / (passed + left)) if passed > 0 else 0)
+
+    def _tell(self, parts: int) -> None:
+        if parts > self._told:
+            self._advance(parts - self._told)
+            self._told = parts
+
+
+@contextmanager
+def watch_work(progress: Progress, plan: Plan) -> Iterator[Progress]:
+    """Open one task for a comparison, and yield what its parts report to."""
+    with progress.task("compare", PARTS) as advance:
+        work = Work(plan, advance)
+        yield work
+        work.end()
+
+
+def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
+    """Return the steps of comparing runs of these widths, by task."""
+    width, is_pair = max(widths), len(widths) == 2
+    reading = 0.04 + 8.0 * n_samples * sum(widths) / BYTES + _product(n_samples, width)
+    prepare = [("survey", reading)]
+    for each in widths:
+        # Of two runs, all rows are unmixed as well as the fitted ones.
+        searches = (1 + is_pair) * options.ica
+        cost = _prepare(n_samples, each) + searches * _search(n_samples, each, options)
+        prepare.append(("prepare", cost))
+    if not is_pair:
+        pairs = [("pair", 0.55 * _relate(n_samples, max(each))) for each in combinations(widths, 2)]
+        return {"prepare runs": prepare, "compare pairs": pairs}
+    judged = _share(0.3 * n_samples, TESTED) * 1.6e-3 * options.permutations
+    compare = [
+        ("errors", _fit(n_samples, width)),
+        ("worst errors", _bracket(n_samples, width)),
+        ("relation", _relate(n_samples, width) + judged),
+        *[("refit", _refit(n_samples, width))] * min(options.refits, REFITS),
+    ]
+    return {"prepare runs": prepare, "compare": compare}
+
+
+def _product(n_rows: float, width: int, n_columns: int | None = None) -> float:
+    return 2.0 * n_rows * width * (n_columns or width) / OPERATIONS
+
+
+def _share(n_rows: float, limit: int) -> float:
+    """Cost of all pairs of rows, over that of all pairs of the largest number."""
+    return min(n_rows / limit, 1.0) ** 2
+
+
+def _prepare(n_samples: int, width: int) -> float:
+    """Find moments, directions and distances of a run."""
+    found = 1.2 * _product(n_samples, width) + 0.25 * DECOMPOSITION * width**3
+    return found + _share(n_samples, SAMPLED) * 0.07 + _product(min(n_samples, 5000), width, 3000)
+
+
+def _search(n_samples: int, width: int, options: Options) -> float:
+    """Search for components; the fewer rows there are for each, the longer."""
+    fitted = (1.0 - options.held_out) * n_samples
+    n_components = n_components_for(int(fitted), width)
+    n_products = 10.0 + SEARCH * (CARRIED * n_components / max(fitted, CARRIED * n_components)) ** 4
+    found = n_products * (_product(n_samples, n_components) + 3e-4)
+    return found + 2.0 * _product(n_samples, width, n_components) + 0.5 * DECOMPOSITION * width**3
+
+
+def _fit(n_samples: int, width: int) -> float:
+    """Fit maps of all groups, by one cross product and one decomposition, and their errors."""
+    found = 4.0 * _product(n_samples, width) + DECOMPOSITION * width**3
+    return 0.02 + found + n_samples * width / VALUES
+
+
+def _bracket(n_samples: int, width: int) -> float:
+    """Compare distances in both runs, and refit with more and more weight on the worst rows."""
+    distances = _share(n_samples, COMPARED) * (0.2 + _product(COMPARED, width, COMPARED // 2))
+    rows = min(n_samples, max(SUPREMUM_ROWS, 4 * width))
+    work = 2.0 * rows * width**2 + 60.0 * width**3
+    n_fits = len(Group) * min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
+    return distances + 1.7 * n_fits * _product(rows, width)
+
+
+def _relate(n_samples: int, width: int) -> float:
+    """Fit maps in both directions and canonical directions, and judge them."""
+    judged = min(n_samples, JUDGED)
+    found = 5.0 * _product(judged, width) + 4.0 * DECOMPOSITION * width**3
+    return found + 2.0 * judged * width / VALUES
+
+
+def _refit(n_samples: int, width: int) -> float:
+    """Fit maps to shuffled rows, in sample and held out."""
+    rows = min(n_samples, chance_rows(width))
+    found = 1.5 * _product(rows, width) + 1.5 * DECOMPOSITION * width**3
+    return 0.01 + found + 0.5 * rows * width / VALUES

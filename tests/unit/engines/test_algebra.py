@@ -1,0 +1,113 @@
+"""Algebra of d×d matrices: polar factors, inverses and leading directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from upto.engines import (
+    algebra,
+    leading_eigenvectors,
+    nearest_rotation,
+    pseudo_inverse,
+    side_by_side,
+)
+from upto.testing import random_element
+
+WIDTH = 160
+ROUNDING = 1e-9
+
+
+def with_singular_values(values, rng):
+    left, right = (np.linalg.qr(rng.normal(size=(len(values),) * 2))[0] for _ in range(2))
+    return (left * values) @ right, left @ right
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e4, 1e5, 1e6, 1e8])
+@pytest.mark.parametrize("scale", [1.0, 1e150, 1e-150])
+def test_the_polar_factor_is_that_of_the_singular_value_decomposition(condition, scale, rng):
+    cross, wanted = with_singular_values(np.geomspace(1, 1 / condition, WIDTH), rng)
+    found = nearest_rotation(scale * cross)
+    np.testing.assert_allclose(found.T @ found, np.eye(WIDTH), atol=1e-12)
+    # A polar factor is determined to rounding times the condition number.
+    np.testing.assert_allclose(found, wanted, atol=1e-8 + 1e-14 * condition)
+    # Rows are as wide as the roots of the singular values of their own cross product.
+    np.testing.assert_allclose(np.vdot(found, cross), np.vdot(wanted, cross), rtol=1e-13)
+
+
+@pytest.mark.parametrize("rank", [0, 1, WIDTH // 2, WIDTH - 1])
+def test_on_a_null_space_the_polar_factor_is_nearest_to_the_identity(rank, rng):
+    cross = rng.normal(size=(WIDTH, rank)) @ rng.normal(size=(rank, WIDTH))
+    found = nearest_rotation(cross)
+    np.testing.assert_allclose(found.T @ found, np.eye(WIDTH), atol=ROUNDING)
+    reached = np.linalg.svd(cross, compute_uv=False).sum()
+    np.testing.assert_allclose(np.vdot(found, cross), reached, atol=ROUNDING * (1 + reached))
+    if rank == 0:
+        np.testing.assert_allclose(found, np.eye(WIDTH), atol=ROUNDING)
+    noisy = nearest_rotation(cross * (1 + 1e-15 * rng.normal(size=cross.shape)))
+    np.testing.assert_allclose(noisy, found, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(WIDTH, WIDTH // 2), (WIDTH // 2, WIDTH)])
+def test_rectangular_matrices_have_semi_orthogonal_polar_factors(shape, rng):
+    cross = rng.normal(size=shape)
+    left, _, right = np.linalg.svd(cross, full_matrices=False)
+    np.testing.assert_allclose(nearest_rotation(cross), left @ right, atol=ROUNDING)
+
+
+def test_a_polar_factor_that_is_not_orthogonal_is_computed_again(rng, monkeypatch):
+    cross, wanted = with_singular_values(np.geomspace(1, 0.1, WIDTH), rng)
+    # As if eigenvectors were inaccurate.
+    monkeypatch.setattr(
+        algebra, "_polar_factor", lambda xp, matrix: (matrix, xp.max(xp.abs(matrix)))
+    )
+    np.testing.assert_allclose(nearest_rotation(cross), wanted, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e7, 1e9])
+def test_the_inverse_of_a_scatter_matrix(condition, rng):
+    axes = random_element("rigid", 40, rng)[0]
+    scales = 10.0 ** rng.uniform(-6, 6, size=40)
+    scatter = (axes * np.geomspace(1, 1 / condition, 40)) @ axes.T
+    wanted = (axes * np.geomspace(1, condition, 40)) @ axes.T
+    found = pseudo_inverse(scatter * np.outer(scales, scales)) * np.outer(scales, scales)
+    np.testing.assert_allclose(found, wanted, atol=1e-12 * condition**2)
+    np.testing.assert_allclose(found, found.T, atol=1e-12 * condition)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 10, 39])
+def test_the_inverse_of_a_singular_scatter_matrix_is_that_of_moore_and_penrose(rank, rng):
+    # Rounding makes some singular matrices regular.
+    for _ in range(10):
+        rows = rng.normal(size=(60, rank)) @ rng.normal(size=(rank, 40))
+        scatter = rows.T @ rows
+        found = pseudo_inverse(scatter)
+        size = np.abs(scatter).max(initial=1)
+        np.testing.assert_allclose(scatter @ found @ scatter, scatter, atol=1e-7 * size)
+        tolerance = 1e-9 * np.abs(found).max(initial=1)
+        assert np.linalg.matrix_rank(found, tol=tolerance) == rank
+
+
+@pytest.mark.parametrize("count", [1, 8, 40, 50])
+def test_leading_eigenvectors_are_the_last_of_all(count, rng):
+    rows = rng.normal(size=(100, 40)) * np.geomspace(1, 5, 40)
+    scatter = rows.T @ rows
+    values, vectors = leading_eigenvectors(scatter, count)
+    wanted = np.linalg.eigvalsh(scatter)[-count:]
+    np.testing.assert_allclose(values, wanted)
+    np.testing.assert_allclose(scatter @ vectors, vectors * values, atol=1e-9 * wanted[-1])
+
+
+def test_calls_side_by_side_see_the_context_and_keep_their_order():
+    token = algebra._compute.set(lambda function, *arrays: ("here", *arrays))
+    try:
+        calls = [lambda number=number: algebra.compute(None, number) for number in range(7)]
+        assert side_by_side(calls) == [("here", number) for number in range(7)]
+    finally:
+        algebra._compute.reset(token)
+    assert side_by_side([]) == []
+
+
+def test_an_error_of_one_call_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        side_by_side([lambda: 1, lambda: 1 / 0])
