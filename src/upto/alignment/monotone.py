@@ -297,11 +297,24 @@ def _ranks(columns: Float, order: Index, tied: NDArray[np.bool_]) -> NDArray[np.
     ranks = np.empty(columns.shape, dtype=np.float32)
     np.put_along_axis(ranks, order, np.arange(columns.shape[1], dtype=np.float32)[None], axis=1)
     if tied.any():
-        from scipy.stats import rankdata
-
-        ranks[tied] = rankdata(columns[tied], axis=1) - 1.0
+        order = order[tied]
+        shared = np.empty(order.shape, dtype=np.float32)
+        np.put_along_axis(shared, order, _shared(np.take_along_axis(columns[tied], order, 1)), 1)
+        ranks[tied] = shared
     ranks -= np.float32((columns.shape[1] - 1) / 2)
     return ranks
+
+
+def _shared(ordered: Float) -> Float:
+    """Return the mean place of the values equal to each, in ordered rows."""
+    places = np.arange(ordered.shape[1])
+    differs = ordered[:, 1:] != ordered[:, :-1]
+    ends = np.ones((len(ordered), 1), dtype=bool)
+    first = np.where(np.hstack([ends, differs]), places, 0)
+    last = np.where(np.hstack([differs, ends]), places, places[-1])
+    first = np.maximum.accumulate(first, axis=1)
+    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    return (first + last) / 2.0
 
 
 def _increasing(heights: Float, weights: Float) -> Float:

@@ -7,6 +7,7 @@ arrays.
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -96,6 +97,23 @@ def _leading_eigenvectors(xp: Any, matrix: Any, *, count: int) -> Arrays:
     return values[-count:], vectors[:, -count:]
 
 
+def whitening_of(covariance: Float, rank_tolerance: float) -> Float:
+    """Return W with WᵀCW = 1, of the directions whose variance is above a share of the largest."""
+    if _compute.get() is on_host:
+        factor = _cholesky(covariance)
+        if factor is not None and _reciprocal_condition(covariance, factor) > _EASY:
+            inverse: Float = scipy.linalg.lapack.dtrtri(factor, lower=1)[0]
+            return inverse.T
+    values, vectors = eigh(covariance)
+    kept = values > rank_tolerance * values[-1]
+    found: Float = vectors[:, kept] / np.sqrt(values[kept])
+    return found
+
+
+_EASY = 1e-6
+"""Reciprocal condition number above which a Cholesky factor whitens as well as eigenvectors."""
+
+
 def _product(xp: Any, first: Any, second: Any) -> Arrays:
     return (xp.matmul(first, second),)
 
@@ -172,10 +190,12 @@ def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) ->
 
 _NARROW = 128
 """Width below which a singular value decomposition takes no longer."""
-_CONDITION = 1e-10
+_CONDITION = 1e-11
 """Smallest over largest squared singular value above which squares are accurate enough."""
 _ORTHOGONAL = 1e-6
 """Largest deviation from orthogonality, which one Newton-Schulz step reduces to its square."""
+_ROUNDING = 1e-11
+"""Deviation from orthogonality that needs no such step."""
 
 
 def _polar_factor(xp: Any, matrix: Any) -> Arrays:
@@ -187,23 +207,36 @@ def _polar_factor(xp: Any, matrix: Any) -> Arrays:
     scaled = matrix / xp.where(largest > 0, largest, xp.ones_like(largest))
     gram = xp.matmul(scaled.T, scaled)
     unknown = matrix, xp.full_like(largest, float("inf"))
-    if array_api_compat.is_numpy_namespace(xp) and _reciprocal_condition(gram) < _CONDITION / 10:
-        return unknown
+    if array_api_compat.is_numpy_namespace(xp):
+        factor = _cholesky(gram)
+        if factor is None or _reciprocal_condition(gram, factor) < _CONDITION:
+            return unknown
     values, vectors = xp.linalg.eigh(gram)
     if not bool(values[0] > _CONDITION * values[-1]):
         return unknown
     rotation = xp.matmul(xp.matmul(scaled, vectors / xp.sqrt(values)), vectors.T)
     away = xp.eye(matrix.shape[0], dtype=matrix.dtype) - xp.matmul(rotation.T, rotation)
-    return rotation + xp.matmul(rotation, away) / 2, xp.max(xp.abs(away))
+    farthest = xp.max(xp.abs(away))
+    if bool(farthest <= _ROUNDING):
+        return rotation, farthest
+    return rotation + xp.matmul(rotation, away) / 2, farthest
 
 
-def _reciprocal_condition(matrix: Float) -> float:
+def _cholesky(matrix: Float) -> Float | None:
+    """Return the lower factor of a positive matrix, None if it is not positive."""
+    # NumPy's factorisations leave the interpreter to other threads; SciPy's do not.
+    try:
+        found = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(found, dtype=np.float64)
+
+
+def _reciprocal_condition(matrix: Float, factor: Float) -> float:
     """Estimate the reciprocal condition number of a positive matrix, which takes little work."""
-    factor, failed = scipy.linalg.lapack.dpotrf(matrix)
-    if failed:
-        return 0.0
-    found, _ = scipy.linalg.lapack.dpocon(factor, np.linalg.norm(matrix, 1))
-    return float(found)
+    found, _ = scipy.linalg.lapack.dpocon(factor.T, np.linalg.norm(matrix, 1))
+    # By sums of columns, it is typically smaller by the root of the width than by eigenvalues.
+    return float(found) * math.sqrt(len(matrix))
 
 
 def _rotation_by_svd(cross: Float, rank_tolerance: float) -> Float:
@@ -225,7 +258,7 @@ def _rotation_by_svd(cross: Float, rank_tolerance: float) -> Float:
 
 def _svd(matrix: Float) -> tuple[Float, Float, Float]:
     try:
-        return scipy.linalg.svd(matrix, check_finite=False)  # type: ignore[no-any-return]
+        return np.linalg.svd(matrix)
     except np.linalg.LinAlgError:
         # Divide and conquer fails on rare matrices; QR iteration does not.
         return scipy.linalg.svd(matrix, lapack_driver="gesvd")  # type: ignore[no-any-return]

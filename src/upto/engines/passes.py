@@ -8,12 +8,13 @@ no precision.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core.array_types import Float, Index
+from upto.core.cached import cached_property
 from upto.engines.algebra import nearest_rotation, pseudo_inverse
 
 if TYPE_CHECKING:

@@ -31,9 +31,10 @@ T = TypeVar("T")
 
 _WIDE = 512
 """Width below which one BLAS thread factorises matrices faster than several."""
-_WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 1024, 4
+_WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 3000, 4
 """Width from which work is done one item after another, and the most items at a time: each needs
 memory for a few square matrices."""
+_NARROWEST_SIDE_BY_SIDE = 128
 _TASKS = 64
 """Number of tasks, which fixes the order of summation independently of the number of threads."""
 
@@ -251,10 +252,16 @@ def blas_threads_for(width: int) -> Any:
     return _one_blas_thread() if width < _WIDE else nullcontext()
 
 
-def side_by_side(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Call functions in threads that share the cores, and return their results in order."""
+def side_by_side(calls: Sequence[Callable[[], T]], *, width: int | None = None) -> list[T]:
+    """Call functions in threads that share the cores, and return their results in order.
+
+    Functions of matrices of a `width` are called in turn if these are so narrow that starting a
+    thread takes as long, or so wide that those of several functions fill the memory.
+    """
     cores = _n_cores()
     n_threads = min(len(calls), cores)
+    if width is not None and not _NARROWEST_SIDE_BY_SIDE <= width < _WIDEST_SIDE_BY_SIDE:
+        n_threads = 1
     if n_threads <= 1:
         return [call() for call in calls]
     libraries = _controller().select(user_api="blas").lib_controllers

@@ -10,13 +10,14 @@ components its Hessian is diagonal over pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.core.array_types import Float
+from upto.core.cached import cached_property
 from upto.engines.algebra import compute, eigh
 from upto.engines.base import Engine
 from upto.ica.contrasts import Contrast

@@ -7,12 +7,13 @@ views are scored.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from upto.core.array_types import Float, Index
+from upto.core.cached import cached_property
 from upto.measures.kernel_path import fewer_coordinates
 from upto.measures.kinds import (
     Change,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from upto.core.array_types import Float
+from upto.core.cached import cached_property
 from upto.engines import ThreadsEngine, varying
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from upto.batch_metrics.mixing.points import (
 )
 from upto.batch_metrics.mixing.silhouettes import SilhouetteSums
 from upto.core import InputError
+from upto.core.cached import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection

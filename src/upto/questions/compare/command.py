@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=5,
     show_default=True,
-    help="Largest number of refits on shuffled rows for the chance level; after two they stop "
-    "when their mean errors agree.",
+    help="Largest number of refits on shuffled rows for the chance level; they stop when "
+    "mean errors are known well enough.",
 )
 @click.option(
     "--ica/--no-ica",

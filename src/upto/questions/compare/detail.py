@@ -76,6 +76,8 @@ def compare_in_detail(
     source, target, split = pair.source, pair.target, pair.split
     with progress.task("compare", 4 + options.refits) as advance:
         moments = pair_moments(pair)
+        if split.n_held_out and {Group.RIGID, Group.SIMILARITY} & set(options.groups):
+            moments.find_rotations()
         in_sample_maps = fitted_maps(pair, moments, options, fitted=False)
         within, worst_rows, in_sample_errors = _in_sample_errors(pair, in_sample_maps)
         advance(1)

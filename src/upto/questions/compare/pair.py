@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from upto.alignment import (
     row_errors,
 )
 from upto.core import Group
-from upto.engines import CrossMoments, Engine, cross_scatters
+from upto.engines import CrossMoments, Engine, cross_scatters, side_by_side
 from upto.evidence.prepare import PreparedRun
 from upto.evidence.split import Split, take_rows
 from upto.questions.compare.side import MONOTONE_ROWS, Side
@@ -132,6 +133,11 @@ class PairMoments:
 
     fitted: CrossMoments
     everything: CrossMoments
+
+    def find_rotations(self) -> None:
+        """Compute both rotations now, side by side."""
+        calls = [partial(getattr, part, "rotation") for part in (self.fitted, self.everything)]
+        side_by_side(calls, width=max(self.fitted.cross.shape))
 
     def flipped(self) -> PairMoments:
         """Exchange source and target."""

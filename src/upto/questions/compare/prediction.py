@@ -10,6 +10,7 @@ import numpy as np
 from upto.alignment import AffineMap, MonotoneMap, monotone_errors, row_errors_both_ways
 from upto.core import Group
 from upto.core.array_types import Float
+from upto.engines import side_by_side
 from upto.evidence.intervals import r_squared
 from upto.questions.compare.images import Images
 from upto.questions.compare.pair import (
@@ -110,8 +111,8 @@ def map_both_ways(
     """
     holding = pair.split.n_held_out > 0
     if holding:
-        for run in (pair.source, pair.target):
-            pair.side(run).white()
+        sides = [pair.side(run) for run in (pair.source, pair.target)]
+        side_by_side([side.white for side in sides], width=pair.width)
     maps = fitted_maps(pair, moments, options, fitted=holding)
     # Flipped after the fit: rotations and matchings are those of the maps.
     back = pair.flipped()

@@ -105,8 +105,8 @@ def compare(
     permutations
         Number of random re-pairings of the held-out rows for the p-values.
     refits
-        Largest number of refits on shuffled rows for the chance level. After two, they stop once
-        the standard error of every map's mean error is at most 0.5 % of the error of predicting the
+        Largest number of refits on shuffled rows for the chance level. They stop once the
+        standard error of every map's mean error is at most 0.5 % of the error of predicting the
         mean; `n_refits` of the result says how many were made.
     ica
         Whether to add ICA followed by a signed or scaled permutation.

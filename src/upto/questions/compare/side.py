@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import SortedColumns
 from upto.core.array_types import Float
-from upto.engines.algebra import eigh, product
+from upto.engines.algebra import product, whitening_of
 from upto.engines.directions import COVARIANCE, centred_rows
 from upto.evidence.pairings import are_near
 
@@ -133,9 +133,7 @@ class Side:
         return np.asarray(rows.T @ rows / len(rows))
 
     def _find_white(self, covariance: Float) -> White:
-        values, vectors = eigh(covariance)
-        kept = values > COVARIANCE * values[-1]
-        directions = product(self.run.span.whitening, vectors[:, kept] / np.sqrt(values[kept]))
+        directions = product(self.run.span.whitening, whitening_of(covariance, COVARIANCE))
         part = self.run.fitted
         return White(
             directions=directions,

@@ -104,9 +104,49 @@ def test_shared_parts_give_the_errors_of_refits_from_their_own_moments(kind, rng
 
 
 def test_refits_stop_when_they_agree_and_go_on_when_they_do_not(rng):
-    many, few = rng.normal(size=(2, 2000, 80)), rng.laplace(size=(2, 40, 2))
+    wide, many, few = (
+        rng.normal(size=(2, 3000, 300)),
+        rng.normal(size=(2, 2000, 80)),
+        rng.laplace(size=(2, 40, 2)),
+    )
+    assert upto.compare(*wide, ica=False).n_refits == 1
     assert upto.compare(*many, ica=False).n_refits == 2
     assert upto.compare(*few, ica=False).n_refits == 5
+
+
+@pytest.mark.parametrize("kind", ["noise", "rotation", "narrowing", "clusters", "lengths"])
+def test_one_refit_stops_only_where_others_would_differ_little(kind, rng, monkeypatch):
+    x = rng.laplace(size=(3000, 100))
+    if kind == "narrowing":
+        x /= np.arange(1, 101) ** 0.25
+    if kind == "clusters":
+        x += 4 * rng.normal(size=(8, 100))[rng.integers(8, size=3000)]
+    if kind == "lengths":
+        x *= rng.lognormal(0, 0.5, size=(3000, 1))
+    y = x @ np.linalg.qr(rng.normal(size=(100, 100)))[0] if kind != "noise" else x[::-1]
+    judged = []
+
+    def go_on(summaries, n_independent):
+        first = {name: each[:1] for name, each in summaries.items()}
+        judged.append((summaries, agree(first, n_independent)))
+        return False
+
+    agree = chance_module._agree
+    monkeypatch.setattr(chance_module, "_agree", go_on)
+    upto.compare(x, y, ica=False, refits=6)
+    stopped = [each for each, is_enough in judged[-1:] if is_enough]
+    assert bool(stopped) == (kind in ("noise", "rotation"))
+    for summaries in stopped:
+        size = summaries["constant"][0].mean.value
+        for name, each in summaries.items():
+            if name != Group.MONOTONE_PERMUTATION:
+                assert np.std([one.mean.value for one in each]) < chance_module.AGREEMENT * size
+
+
+def test_one_refit_does_not_stop_where_rows_depend_on_each_other(rng):
+    groups = np.repeat(np.arange(500), 4)
+    pair = rng.normal(size=(2, 2000, 200))
+    assert upto.compare(*pair, ica=False, groups=groups).n_refits > 1
 
 
 @pytest.mark.parametrize("refits", [0, 1, 2])
@@ -127,10 +167,10 @@ def test_refits_agree_if_the_standard_error_of_every_mean_is_small():
 
     constant = {"constant": errors(1.0, 1.0)}
     # Two values differ by twice their standard error.
-    assert chance_module._agree({**constant, "rigid": errors(1.3, 1.309)})
-    assert not chance_module._agree({**constant, "rigid": errors(1.3, 1.311)})
+    assert chance_module._agree({**constant, "rigid": errors(1.3, 1.309)}, 100)
+    assert not chance_module._agree({**constant, "rigid": errors(1.3, 1.311)}, 100)
     assert not chance_module._agree(
-        {**constant, "rigid": errors(1.3, 1.3), "affine": errors(0.0, 0.02)}
+        {**constant, "rigid": errors(1.3, 1.3), "affine": errors(0.0, 0.02)}, 100
     )
 
 
