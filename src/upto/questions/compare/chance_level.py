@@ -113,7 +113,7 @@ def _refitted(
     calls: list[Callable[[], Any]] = [partial(refit.maps, crosses) for refit in fits]
     if monotone:
         calls += [partial(refit.monotone_errors, pair, order) for refit in fits]
-    found = side_by_side(calls)
+    found = side_by_side(calls, width=pair.width)
     result = []
     for number, refit in enumerate(fits):
         errors = refit.errors(pair, shuffled, found[number])
