@@ -121,18 +121,17 @@ def _seconds(value: float | None) -> str:
 
 
 def growth(results: Path) -> str:
-    """Return the sentence on how time grows."""
-    exponents: dict[str, float] = {}
+    """Return the sentence on how time grows at the largest sizes."""
+    ratios: dict[str, float] = {}
     for row in _rows("p20", results):
-        value = row["exponent of time"]
-        exponents[row["grows"]] = max(value, exponents.get(row["grows"], value))
-    if not exponents:
+        *_, last, largest = (float(value) for value in row["seconds"].split(", "))
+        ratios[row["grows"]] = max(largest / last, ratios.get(row["grows"], 0.0))
+    if not ratios:
         return ""
     each = "; ".join(
-        f"twice as many {what} take {2**value:.2g} times as long (exponent {value:.2g})"
-        for what, value in exponents.items()
+        f"twice as many {what} take {ratio:.2g} times as long" for what, ratio in ratios.items()
     )
-    text = f"For `compare` at other sizes: {each}. Small sizes grow more slowly."
+    text = f"For `compare` of larger data: {each}. Small sizes grow more slowly."
     return "\n" + textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False) + "\n"
 
 

@@ -34,17 +34,17 @@ DECOMPOSITION = 1e-9
 """Seconds of a singular value decomposition, for each cubed column."""
 VALUES = 1.4e7
 """Values per second that are read, copied, subtracted and squared for all maps."""
-BYTES = 5e8
+BYTES = 3e9
 """Bytes per second that are read, checked and hashed."""
 TESTED, SAMPLED, COMPARED = 600, 2048, 3000
 """Rows that are re-paired, sampled, and compared by all their distances."""
 JUDGED = 8000
 """Rows of which three in ten are held out and kept in memory, about."""
-REFITS = 2
-"""Refits that usually suffice."""
-CARRIED, SEARCH = 40, 250.0
+REFITS, REFITS_OF_WIDE, WIDE = 2, 1, 256
+"""Refits that usually suffice, of narrow runs and from a width on."""
+CARRIED, SEARCH = 40, 50.0
 """Rows for each component, at least, and products of a search with as few."""
-TRUSTED = 0.05
+TRUSTED = 0.02
 """Cost of the steps whose speed counts as much as that of the machine of these numbers."""
 
 
@@ -121,7 +121,10 @@ def watch_work(progress: Progress, plan: Plan) -> Iterator[Progress]:
 def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
     """Return the steps of comparing runs of these widths, by task."""
     width, is_pair = max(widths), len(widths) == 2
-    reading = 0.04 + 8.0 * n_samples * sum(widths) / BYTES + _product(n_samples, width)
+    reading = 0.02 + 8.0 * n_samples * sum(widths) / BYTES
+    # Near copies and memory of rows are looked for in a sample.
+    looked_at = min(n_samples, SAMPLED)
+    reading += 0.1 * _share(n_samples, SAMPLED) + _product(looked_at, width, looked_at)
     prepare = [("survey", reading)]
     for each in widths:
         # Of two runs, all rows are unmixed as well as the fitted ones.
@@ -129,14 +132,15 @@ def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
         cost = _prepare(n_samples, each) + searches * _search(n_samples, each, options)
         prepare.append(("prepare", cost))
     if not is_pair:
-        pairs = [("pair", 0.55 * _relate(n_samples, max(each))) for each in combinations(widths, 2)]
+        pairs = [("pair", 0.35 * _relate(n_samples, max(each))) for each in combinations(widths, 2)]
         return {"prepare runs": prepare, "compare pairs": pairs}
+    n_refits = REFITS if width < WIDE else REFITS_OF_WIDE
     judged = _share(0.3 * n_samples, TESTED) * 1.6e-3 * options.permutations
     compare = [
         ("errors", _fit(n_samples, width)),
         ("worst errors", _bracket(n_samples, width)),
         ("relation", _relate(n_samples, width) + judged),
-        *[("refit", _refit(n_samples, width))] * min(options.refits, REFITS),
+        *[("refit", _refit(n_samples, width))] * min(options.refits, n_refits),
     ]
     return {"prepare runs": prepare, "compare": compare}
 
@@ -152,8 +156,9 @@ def _share(n_rows: float, limit: int) -> float:
 
 def _prepare(n_samples: int, width: int) -> float:
     """Find moments, directions and distances of a run."""
-    found = 1.2 * _product(n_samples, width) + 0.25 * DECOMPOSITION * width**3
-    return found + _share(n_samples, SAMPLED) * 0.07 + _product(min(n_samples, 5000), width, 3000)
+    found = 0.6 * _product(n_samples, width) + 0.12 * DECOMPOSITION * width**3
+    distances = 0.1 * _share(n_samples, SAMPLED)
+    return found + distances + 0.45 * _product(min(n_samples, 5000), width, 3000)
 
 
 def _search(n_samples: int, width: int, options: Options) -> float:
@@ -162,7 +167,7 @@ def _search(n_samples: int, width: int, options: Options) -> float:
     n_components = n_components_for(int(fitted), width)
     n_products = 10.0 + SEARCH * (CARRIED * n_components / max(fitted, CARRIED * n_components)) ** 4
     found = n_products * (_product(n_samples, n_components) + 3e-4)
-    return found + 2.0 * _product(n_samples, width, n_components) + 0.5 * DECOMPOSITION * width**3
+    return found + 2.0 * _product(n_samples, width, n_components) + 0.3 * DECOMPOSITION * width**3
 
 
 def _fit(n_samples: int, width: int) -> float:
@@ -177,18 +182,18 @@ def _bracket(n_samples: int, width: int) -> float:
     rows = min(n_samples, max(SUPREMUM_ROWS, 4 * width))
     work = 2.0 * rows * width**2 + 60.0 * width**3
     n_fits = len(Group) * min(SUPREMUM_ITERATIONS, int(SUPREMUM_WORK / work))
-    return distances + 1.7 * n_fits * _product(rows, width)
+    return distances + 1.1 * n_fits * _product(rows, width)
 
 
 def _relate(n_samples: int, width: int) -> float:
     """Fit maps in both directions and canonical directions, and judge them."""
     judged = min(n_samples, JUDGED)
-    found = 5.0 * _product(judged, width) + 4.0 * DECOMPOSITION * width**3
+    found = 3.5 * _product(judged, width) + 1.6 * DECOMPOSITION * width**3
     return found + 2.0 * judged * width / VALUES
 
 
 def _refit(n_samples: int, width: int) -> float:
     """Fit maps to shuffled rows, in sample and held out."""
     rows = min(n_samples, chance_rows(width))
-    found = 1.5 * _product(rows, width) + 1.5 * DECOMPOSITION * width**3
+    found = 1.5 * _product(rows, width) + 0.8 * DECOMPOSITION * width**3
     return 0.01 + found + 0.5 * rows * width / VALUES
