@@ -131,7 +131,8 @@ def smallest_worst_errors(
 
     def search(each: _Search) -> None:
         full = needs_full_scatter(each.group, source, target)
-        for _ in range(max_iterations - 1):
+        is_exact = _has_exact_fit(each.group, source.shape[1], target.shape[1])
+        for _ in range((max_iterations if is_exact else min(max_iterations, _INEXACT_FITS)) - 1):
             if each.is_done(tolerance):
                 break
             moments = cross_moments(engine, source, target, each.weights, full=full)
@@ -142,6 +143,10 @@ def smallest_worst_errors(
     return {
         group: Refinement(each.best, each.worst, each.bound) for group, each in searches.items()
     }
+
+
+_INEXACT_FITS = 5
+"""Fits of a group without an exact one: each takes dozens of decompositions, and proves nothing."""
 
 
 class _Search:
@@ -164,9 +169,7 @@ class _Search:
         weights = np.full(len(errors), 1.0 / len(errors)) if self.weights is None else self.weights
         if errors.max() < self.worst:
             self.best, self.worst = fitted, float(errors.max())
-        # If coordinates are dropped, only these groups have an exact least-squares fit.
-        exact = self.group in (Group.AFFINE, Group.SCALED_PERMUTATION)
-        if exact or len(fitted.source_mean) <= len(fitted.target_mean):
+        if _has_exact_fit(self.group, len(fitted.source_mean), len(fitted.target_mean)):
             # The fit minimises the weighted mean square, and no worst error is below its own
             # weighted mean: this bounds the worst error of the group.
             mean_square = float(weights @ errors**2) / float(weights.sum())
@@ -176,6 +179,12 @@ class _Search:
         total = float(weighted.sum())
         # Every row keeps a little weight, or a row with zero error could never regain any.
         self.weights = np.maximum(weighted / total, 1e-9 / len(errors)) if total > 0 else weights
+
+
+def _has_exact_fit(group: Group, source_width: int, target_width: int) -> bool:
+    # If coordinates are dropped, only these groups have an exact least-squares fit.
+    exact = group in (Group.AFFINE, Group.SCALED_PERMUTATION)
+    return exact or source_width <= target_width
 
 
 def _fit_rounding(group: Group, moments: CrossMoments, size: tuple[float, float]) -> float:

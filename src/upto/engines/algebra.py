@@ -174,34 +174,40 @@ def _inverse(xp: Any, matrix: Any) -> Arrays:
     return ((inverse + inverse.T) / 2,)
 
 
-def nearest_rotation(cross: Float, *, rank_tolerance: float = RANK_TOLERANCE) -> Float:
+def nearest_rotation(
+    cross: Float, *, rank_tolerance: float = RANK_TOLERANCE, rough: bool = False
+) -> Float:
     """Return the (semi-)orthogonal matrix Q that maximises ``trace(Qᵀ cross)``.
 
     On the null space of the cross-covariance every rotation is equally good; the one closest to
-    the identity is chosen, so that the result is unique and does not depend on rounding.
+    the identity is chosen, so that the result is unique and does not depend on rounding. If
+    `rough`, directions with hardly any covariance may be turned by a millionth.
     """
-    rows, columns = cross.shape
-    if rows == columns >= _NARROW:
-        rotation, away = compute(_polar_factor, cross)
+    if min(cross.shape) >= _NARROW:
+        is_wide = cross.shape[0] < cross.shape[1]
+        least = _ROUGH_CONDITION if rough else _CONDITION
+        rotation, away = compute(partial(_polar_factor, least=least), cross.T if is_wide else cross)
         if float(away) <= _ORTHOGONAL:
-            return rotation
+            return rotation.T if is_wide else rotation
     return _rotation_by_svd(cross, rank_tolerance)
 
 
 _NARROW = 128
 """Width below which a singular value decomposition takes no longer."""
-_CONDITION = 1e-11
-"""Smallest over largest squared singular value above which squares are accurate enough."""
+_CONDITION, _ROUGH_CONDITION = 1e-7, 1e-11
+"""Smallest over largest squared singular value above which squares are accurate enough: the error
+is that of rounding over this ratio, in the narrowest directions."""
 _ORTHOGONAL = 1e-6
 """Largest deviation from orthogonality, which one Newton-Schulz step reduces to its square."""
 _ROUNDING = 1e-11
 """Deviation from orthogonality that needs no such step."""
 
 
-def _polar_factor(xp: Any, matrix: Any) -> Arrays:
+def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     """Return M (MᵀM)^(-1/2), and how far it was from orthogonal before the last step.
 
-    The deviation is infinite if the matrix is so ill-conditioned that its square is inaccurate.
+    The matrix is no wider than high. The deviation is infinite if the matrix is so ill-conditioned
+    that its square is inaccurate: `least` is the smallest ratio of eigenvalues of the square.
     """
     largest = xp.max(xp.abs(matrix))
     scaled = matrix / xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -209,13 +215,13 @@ def _polar_factor(xp: Any, matrix: Any) -> Arrays:
     unknown = matrix, xp.full_like(largest, float("inf"))
     if array_api_compat.is_numpy_namespace(xp):
         factor = _cholesky(gram)
-        if factor is None or _reciprocal_condition(gram, factor) < _CONDITION:
+        if factor is None or _reciprocal_condition(gram, factor) < least:
             return unknown
     values, vectors = xp.linalg.eigh(gram)
-    if not bool(values[0] > _CONDITION * values[-1]):
+    if not bool(values[0] > least * values[-1]):
         return unknown
     rotation = xp.matmul(xp.matmul(scaled, vectors / xp.sqrt(values)), vectors.T)
-    away = xp.eye(matrix.shape[0], dtype=matrix.dtype) - xp.matmul(rotation.T, rotation)
+    away = xp.eye(matrix.shape[1], dtype=matrix.dtype) - xp.matmul(rotation.T, rotation)
     farthest = xp.max(xp.abs(away))
     if bool(farthest <= _ROUNDING):
         return rotation, farthest
@@ -241,14 +247,16 @@ def _reciprocal_condition(matrix: Float, factor: Float) -> float:
 
 def _rotation_by_svd(cross: Float, rank_tolerance: float) -> Float:
     rows, columns = cross.shape
+    left, values, right = _svd(cross)
+    rank = _rank(values, rank_tolerance)
+    if rank == min(rows, columns):
+        return np.asarray(left @ right)
     size = max(rows, columns)
-    padded = np.zeros((size, size))
-    padded[:rows, :columns] = cross
-    left, values, right = _svd(padded)
-    reached = values > rank_tolerance * max(values[0], np.finfo(float).tiny)
-    rank = int(reached.sum())
-    if rank == size:
-        return (left @ right)[:rows, :columns]
+    if rows != columns:
+        padded = np.zeros((size, size))
+        padded[:rows, :columns] = cross
+        left, values, right = _svd(padded)
+        rank = _rank(values, rank_tolerance)
     rest_left, rest_right = left[:, rank:], right[rank:]
     inner_left, _, inner_right = _svd(rest_left.T @ rest_right.T)
     rotation = left[:, :rank] @ right[:rank]
@@ -256,9 +264,13 @@ def _rotation_by_svd(cross: Float, rank_tolerance: float) -> Float:
     return np.ascontiguousarray(rotation[:rows, :columns])
 
 
+def _rank(values: Float, rank_tolerance: float) -> int:
+    return int(np.count_nonzero(values > rank_tolerance * max(values[0], np.finfo(float).tiny)))
+
+
 def _svd(matrix: Float) -> tuple[Float, Float, Float]:
     try:
-        return np.linalg.svd(matrix)
+        return np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
         # Divide and conquer fails on rare matrices; QR iteration does not.
-        return scipy.linalg.svd(matrix, lapack_driver="gesvd")  # type: ignore[no-any-return]
+        return scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")  # type: ignore[no-any-return]

@@ -88,6 +88,10 @@ class CrossMoments:
         """The (semi-)orthogonal matrix that rotates the source onto the target, computed once."""
         return nearest_rotation(self.cross)
 
+    def keep_rotation(self, rotation: Float) -> None:
+        """Keep a rotation that was computed in another way."""
+        self.__dict__["rotation"] = rotation
+
     @cached_property
     def matching(self) -> Index:
         """The source coordinate of each target coordinate, by largest total covariance, once.
@@ -100,7 +104,7 @@ class CrossMoments:
         """Exchange source and target; the rotation is transposed and the matching inverted."""
         flipped = CrossMoments(self.target, self.source, self.cross.T)
         if "rotation" in self.__dict__:
-            flipped.__dict__["rotation"] = self.rotation.T
+            flipped.keep_rotation(self.rotation.T)
         if "matching" in self.__dict__:
             flipped.__dict__["matching"] = np.argsort(self.matching)
         return flipped

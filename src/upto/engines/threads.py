@@ -10,6 +10,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
@@ -229,19 +230,61 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="upto")
 
 
-if hasattr(os, "register_at_fork"):
-    # The threads of a pool do not survive a fork.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
 @cache
 def _controller() -> ThreadpoolController:
     # Finding the libraries of a process takes as long as a pass over few rows.
     return ThreadpoolController()
 
 
+class _Limits:
+    """Limits of the number of BLAS threads, of which the process has one number.
+
+    The smallest limit in force holds. The number before the first is restored after the last, in
+    whatever order threads end theirs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._limits: list[int] = []
+        self._before: list[tuple[Any, int]] = []
+
+    @contextmanager
+    def at_most(self, n_threads: int) -> Iterator[None]:
+        """Limit BLAS to a number of threads."""
+        with self._lock:
+            if not self._limits:
+                libraries = _controller().select(user_api="blas").lib_controllers
+                self._before = [(each, each.num_threads) for each in libraries]
+            self._limits.append(n_threads)
+            self._apply()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._limits.remove(n_threads)
+                self._apply()
+
+    def lift(self) -> None:
+        """Forget the limits of threads that a fork left behind."""
+        self._lock = Lock()
+        self._limits.clear()
+        self._apply()
+
+    def _apply(self) -> None:
+        for library, before in self._before:
+            library.set_num_threads(min(before, *self._limits) if self._limits else before)
+
+
+_limits = _Limits()
+
+if hasattr(os, "register_at_fork"):
+    # The threads of a pool do not survive a fork, nor do those that would end their limits.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_limits.lift)
+
+
 def _one_blas_thread() -> Any:
-    return _controller().limit(limits=1, user_api="blas")
+    return _limits.at_most(1)
 
 
 def blas_threads_for(width: int) -> Any:
@@ -264,9 +307,7 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, width: int | None = None) 
         n_threads = 1
     if n_threads <= 1:
         return [call() for call in calls]
-    libraries = _controller().select(user_api="blas").lib_controllers
-    allowed = max((library.num_threads for library in libraries), default=1)
-    limit = _controller().limit(limits=min(allowed, cores // n_threads), user_api="blas")
+    limit = _limits.at_most(cores // n_threads)
     # Not the threads of passes, for which a call may wait.
     with limit, ThreadPoolExecutor(n_threads) as pool:
         waiting = [pool.submit(copy_context().run, call) for call in calls]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import upto
 from upto.core import InputError
 from upto.engines import (
     ENGINE_NAMES,
@@ -17,6 +20,7 @@ from upto.engines import (
     block_length,
     choose_engine,
 )
+from upto.engines.threads import _Limits
 
 ROUNDING = 1e-12
 N_ROWS = 1000
@@ -244,3 +248,48 @@ def test_an_engine_is_chosen_by_name_by_object_or_by_default(monkeypatch):
         assert choose_engine(name).name == name
     with pytest.raises(InputError, match="there is no engine 'spark': choose one of threads"):
         choose_engine("spark")
+
+
+def n_blas_threads():
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+@pytest.fixture
+def two_blas_threads():
+    with threadpool_limits(2, "blas"):
+        yield
+
+
+def test_limits_of_threads_that_end_in_any_order_are_lifted(two_blas_threads):
+    before = n_blas_threads()
+    limits = _Limits()
+    first, second = limits.at_most(1), limits.at_most(2)
+    first.__enter__()
+    second.__enter__()
+    assert set(n_blas_threads()) == {1}
+    first.__exit__(None, None, None)
+    assert n_blas_threads() == [min(each, 2) for each in before]
+    second.__exit__(None, None, None)
+    assert n_blas_threads() == before
+
+
+def test_comparisons_in_several_threads_leave_blas_as_it_was(rng, two_blas_threads):
+    before = n_blas_threads()
+    pair = rng.laplace(size=(2, 200, 130))
+
+    def ask(number):
+        time.sleep(0.05 * number)
+        return upto.compare(*pair, ica=False, refits=1).rigid.error.value
+
+    with ThreadPoolExecutor(3) as pool:
+        errors = list(pool.map(ask, range(3)))
+    assert errors == pytest.approx([errors[0]] * 3)
+    assert n_blas_threads() == before
+
+
+def test_a_limit_is_lifted_after_an_error(two_blas_threads):
+    before = n_blas_threads()
+    limits = _Limits()
+    with pytest.raises(ZeroDivisionError), limits.at_most(1):
+        1 / 0  # noqa: B018 - it is the error
+    assert n_blas_threads() == before

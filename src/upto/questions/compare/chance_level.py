@@ -16,7 +16,14 @@ import numpy as np
 from upto.alignment import AffineMap
 from upto.core import Errors, Group
 from upto.core.array_types import Float
-from upto.engines import CrossMoments, Moments, compute, product, side_by_side
+from upto.engines import (
+    CrossMoments,
+    Moments,
+    compute,
+    nearest_rotation,
+    product,
+    side_by_side,
+)
 from upto.evidence.intervals import average, summarise
 from upto.evidence.pairings import shuffles
 from upto.questions.compare.pair import CONSTANT, candidate_maps
@@ -231,6 +238,8 @@ class _Refit:
         own, extent = self.rows.units
         moments = CrossMoments(self.own, self.other, cross * (own * extent))
         groups = [group for group in self.groups if group is not Group.AFFINE]
+        if {Group.RIGID, Group.SIMILARITY} & set(groups):
+            moments.keep_rotation(nearest_rotation(moments.cross, rough=True))
         maps = candidate_maps(groups, moments, self.unmixings)
         affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
         return _Maps(affine, cross.astype(self.rows.dtype, copy=False))

@@ -40,6 +40,8 @@ TESTED, SAMPLED, COMPARED = 600, 2048, 3000
 """Rows that are re-paired, sampled, and compared by all their distances."""
 JUDGED = 8000
 """Rows of which three in ten are held out and kept in memory, about."""
+DROPPING_STEPS = 120
+"""Steps of the rotations of both groups onto a narrower run, at most and usually."""
 REFITS, REFITS_OF_WIDE, WIDE = 2, 1, 256
 """Refits that usually suffice, of narrow runs and from a width on."""
 CARRIED, SEARCH = 40, 50.0
@@ -136,11 +138,12 @@ def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
         return {"prepare runs": prepare, "compare pairs": pairs}
     n_refits = REFITS if width < WIDE else REFITS_OF_WIDE
     judged = _share(0.3 * n_samples, TESTED) * 1.6e-3 * options.permutations
+    dropping = _drop(*widths)
     compare = [
-        ("errors", _fit(n_samples, width)),
-        ("worst errors", _bracket(n_samples, width)),
-        ("relation", _relate(n_samples, width) + judged),
-        *[("refit", _refit(n_samples, width))] * min(options.refits, n_refits),
+        ("errors", _fit(n_samples, width) + dropping),
+        ("worst errors", _bracket(n_samples, width) + dropping),
+        ("relation", _relate(n_samples, width) + judged + dropping),
+        *[("refit", _refit(n_samples, width) + dropping)] * min(options.refits, n_refits),
     ]
     return {"prepare runs": prepare, "compare": compare}
 
@@ -174,6 +177,13 @@ def _fit(n_samples: int, width: int) -> float:
     """Fit maps of all groups, by one cross product and one decomposition, and their errors."""
     found = 4.0 * _product(n_samples, width) + DECOMPOSITION * width**3
     return 0.02 + found + n_samples * width / VALUES
+
+
+def _drop(width: int, onto: int) -> float:
+    """Find the rotations of a wider run that drop coordinates, step by step."""
+    if width <= onto:
+        return 0.0
+    return DROPPING_STEPS * (0.5 * DECOMPOSITION * onto**3 + 5.0 * _product(width, onto))
 
 
 def _bracket(n_samples: int, width: int) -> float:
