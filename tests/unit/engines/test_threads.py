@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import upto
 from upto.core import InputError
 from upto.engines import (
     ENGINE_NAMES,
@@ -20,7 +20,7 @@ from upto.engines import (
     block_length,
     choose_engine,
 )
-from upto.engines.threads import _Limits
+from upto.engines.threads import _Limits, side_by_side
 
 ROUNDING = 1e-12
 N_ROWS = 1000
@@ -273,17 +273,15 @@ def test_limits_of_threads_that_end_in_any_order_are_lifted(two_blas_threads):
     assert n_blas_threads() == before
 
 
-def test_comparisons_in_several_threads_leave_blas_as_it_was(rng, two_blas_threads):
+def test_work_in_several_threads_leaves_blas_as_it_was(two_blas_threads):
     before = n_blas_threads()
-    pair = rng.laplace(size=(2, 200, 130))
 
-    def ask(number):
-        time.sleep(0.05 * number)
-        return upto.compare(*pair, ica=False, refits=1).rigid.error.value
+    def work(number):
+        time.sleep(0.01 * number)
+        side_by_side([partial(time.sleep, 0.03)] * 2)
 
     with ThreadPoolExecutor(3) as pool:
-        errors = list(pool.map(ask, range(3)))
-    assert errors == pytest.approx([errors[0]] * 3)
+        list(pool.map(work, range(3)))
     assert n_blas_threads() == before
 
 
