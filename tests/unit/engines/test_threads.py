@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from upto.engines import (
     block_length,
     choose_engine,
 )
-from upto.engines.threads import _Limits, side_by_side
+from upto.engines.threads import _Limits, _one_blas_thread
 
 ROUNDING = 1e-12
 N_ROWS = 1000
@@ -262,26 +260,23 @@ def two_blas_threads():
 
 def test_limits_of_threads_that_end_in_any_order_are_lifted(two_blas_threads):
     before = n_blas_threads()
-    limits = _Limits()
-    first, second = limits.at_most(1), limits.at_most(2)
-    first.__enter__()
-    second.__enter__()
+    first, second = _one_blas_thread(), _one_blas_thread()
+    for each in (first, second):
+        each.__enter__()
     assert set(n_blas_threads()) == {1}
     first.__exit__(None, None, None)
-    assert n_blas_threads() == [min(each, 2) for each in before]
+    assert set(n_blas_threads()) == {1}
     second.__exit__(None, None, None)
     assert n_blas_threads() == before
 
 
-def test_work_in_several_threads_leaves_blas_as_it_was(two_blas_threads):
+def test_the_smallest_limit_holds(two_blas_threads):
     before = n_blas_threads()
-
-    def work(number):
-        time.sleep(0.01 * number)
-        side_by_side([partial(time.sleep, 0.03)] * 2)
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(work, range(3)))
+    limits = _Limits()
+    with limits.at_most(2):
+        with limits.at_most(1):
+            assert set(n_blas_threads()) == {1}
+        assert n_blas_threads() == [min(each, 2) for each in before]
     assert n_blas_threads() == before
 
 
