@@ -27,9 +27,8 @@ LARGER = """\
 
 - **Take a sample.** A verdict and mean errors need some tens of rows for each column, not millions:
   `upto.compare(a[::50], b[::50])`. The diameter and worst errors are then those of the sample.
-- **Name the narrower run first.** Rotations that drop coordinates have no closed form: a run of 512
-  columns onto one of 384 takes three times as long as the other way round. The group of the verdict
-  is the same in either order.
+- **Name the narrower run first.** Rotations that drop coordinates have no closed form, and take
+  several times as long. The group of the verdict is the same in either order.
 - **Leave out ICA** with `--no-ica`, or `ica=False`, if only the groups of the table matter.
 - **Use a GPU** with `--engine torch`; rows stay on it if they fit, or are streamed
   ([engines](engines.md)).
