@@ -297,6 +297,7 @@ def _ranks(columns: Float, order: Index, tied: NDArray[np.bool_]) -> NDArray[np.
     ranks = np.empty(columns.shape, dtype=np.float32)
     np.put_along_axis(ranks, order, np.arange(columns.shape[1], dtype=np.float32)[None], axis=1)
     if tied.any():
+        # As scipy.stats.rankdata does, whose import takes a second.
         order = order[tied]
         shared = np.empty(order.shape, dtype=np.float32)
         np.put_along_axis(shared, order, _shared(np.take_along_axis(columns[tied], order, 1)), 1)

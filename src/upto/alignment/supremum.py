@@ -146,7 +146,7 @@ def smallest_worst_errors(
 
 
 _INEXACT_FITS = 5
-"""Fits of a group without an exact one: each takes dozens of decompositions, and proves nothing."""
+"""Most fits of a group without an exact one: they are slow and give no lower bound."""
 
 
 class _Search:

@@ -32,10 +32,11 @@ T = TypeVar("T")
 
 _WIDE = 512
 """Width below which one BLAS thread factorises matrices faster than several."""
-_WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 3000, 4
+WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 3000, 4
 """Width from which work is done one item after another, and the most items at a time: each needs
 memory for a few square matrices."""
 _NARROWEST_SIDE_BY_SIDE = 128
+"""Width of matrices below which starting a thread takes as long as their algebra."""
 _TASKS = 64
 """Number of tasks, which fixes the order of summation independently of the number of threads."""
 
@@ -190,8 +191,8 @@ def items_side_by_side(
     do wide matrices, whose factorisations use all cores and need most memory.
     """
     n_threads = 1
-    if isinstance(engine, ThreadsEngine) and width < _WIDEST_SIDE_BY_SIDE:
-        n_threads = min(engine.n_threads or os.cpu_count() or 1, len(items), _SIDE_BY_SIDE)
+    if isinstance(engine, ThreadsEngine) and width < WIDEST_SIDE_BY_SIDE:
+        n_threads = min(engine.n_threads or _n_cores(), len(items), _SIDE_BY_SIDE)
     if n_threads <= 1:
         yield (work(engine, item) for item in items)
         return
@@ -237,10 +238,10 @@ def _controller() -> ThreadpoolController:
 
 
 class _Limits:
-    """Limits of the number of BLAS threads, of which the process has one number.
+    """Limits on the number of BLAS threads, one setting for the whole process.
 
-    The smallest limit in force holds. The number before the first is restored after the last, in
-    whatever order threads end theirs.
+    Several threads may set limits at the same time: the smallest applies, and the original number
+    is restored when the last one ends, in whatever order they end.
     """
 
     def __init__(self) -> None:
@@ -303,7 +304,7 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, width: int | None = None) 
     """
     cores = _n_cores()
     n_threads = min(len(calls), cores)
-    if width is not None and not _NARROWEST_SIDE_BY_SIDE <= width < _WIDEST_SIDE_BY_SIDE:
+    if width is not None and not _NARROWEST_SIDE_BY_SIDE <= width < WIDEST_SIDE_BY_SIDE:
         n_threads = 1
     if n_threads <= 1:
         return [call() for call in calls]

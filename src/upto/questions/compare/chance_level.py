@@ -24,6 +24,7 @@ from upto.engines import (
     product,
     side_by_side,
 )
+from upto.engines.threads import WIDEST_SIDE_BY_SIDE
 from upto.evidence.intervals import average, summarise
 from upto.evidence.pairings import shuffles
 from upto.questions.compare.pair import CONSTANT, candidate_maps
@@ -44,8 +45,6 @@ MONOTONE_JUDGED, MONOTONE_REFITS = 500, 2
 AGREEMENT = 0.005
 """Standard error of the mean errors, over the error of predicting the mean, at which refits
 stop."""
-_WIDE = 3000
-"""Width from which fits take turns, because the matrices of both would fill the memory."""
 WELL_CONDITIONED = 1e8
 """Condition number of the source's scatter, and ratio of the diameters, up to which single
 precision gives the chance level."""
@@ -84,7 +83,7 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
         shuffled = rows.shuffled(order)
         crosses = compute(partial(_cross_products, n_fitted=rows.n_fitted), rows.source, shuffled)
         monotone = Group.MONOTONE_PERMUTATION in options.groups and number <= MONOTONE_REFITS
-        for some in [fits] if pair.width < _WIDE else [[refit] for refit in fits]:
+        for some in [fits] if pair.width < WIDEST_SIDE_BY_SIDE else [[refit] for refit in fits]:
             for refit, errors in _refitted(pair, some, crosses, shuffled, order, monotone=monotone):
                 for name, each in errors.items():
                     total = refit.total * len(each) / refit.n_judged

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from upto.questions.compare.result import CompareResult
 
 
-MATRICES = 40
+MATRICES = 42
 """Square matrices in memory at once when two wide runs are compared."""
 
 

@@ -41,7 +41,7 @@ TESTED, SAMPLED, COMPARED = 600, 2048, 3000
 JUDGED = 8000
 """Rows of which three in ten are held out and kept in memory, about."""
 DROPPING_STEPS = 120
-"""Steps of the rotations of both groups onto a narrower run, at most and usually."""
+"""Steps of the rotations of two groups onto a narrower run; most searches take all of them."""
 REFITS, REFITS_OF_WIDE, WIDE = 2, 1, 256
 """Refits that usually suffice, of narrow runs and from a width on."""
 CARRIED, SEARCH = 40, 50.0
