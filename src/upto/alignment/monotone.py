@@ -16,8 +16,7 @@ import scipy.optimize
 
 from upto.core import InputError
 from upto.core.array_types import Float, Index
-from upto.engines import match
-from upto.engines.algebra import on_host
+from upto.engines import compute, match
 from upto.engines.array_functions import interpolate_columns
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class MonotoneMap:
     def predict(self, rows: Any) -> Float:
         """Map rows in memory."""
         predict, params = self.block_function()
-        found: Float = on_host(predict, np.asarray(rows, dtype=np.float64), *params)[0]
+        found: Float = compute(predict, np.asarray(rows, dtype=np.float64), *params)[0]
         return found
 
     def predict_placed(self, rows: Float, places: NDArray[np.uint8]) -> Float:
@@ -140,7 +139,7 @@ class SortedColumns:
     def __init__(self, rows: Float) -> None:
         self._columns = np.ascontiguousarray(rows.T)
         self.n_rows = int(self._columns.shape[1])
-        order = np.argsort(self._columns, axis=1, kind="stable")
+        (order,) = compute(_order, self._columns)
         ordered = np.take_along_axis(self._columns, order, axis=1)
         self.tied = (np.diff(ordered, axis=1) == 0).any(axis=1)
         self.starts = _starts(self.n_rows)
@@ -181,6 +180,10 @@ class SortedColumns:
         for column, knots in enumerate(self.knots):
             found[:, column] = np.searchsorted(knots, rows[:, column], side="right")
         return found
+
+
+def _order(xp: Any, columns: Any) -> Arrays:
+    return (xp.argsort(columns, axis=1, stable=True),)
 
 
 class MonotoneFit:

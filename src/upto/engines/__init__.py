@@ -3,6 +3,7 @@
 from upto.engines.algebra import (
     RANK_TOLERANCE,
     algebra_on,
+    column_medians,
     compute,
     leading_eigenvectors,
     nearest_rotation,
@@ -30,6 +31,7 @@ from upto.engines.passes import (
 from upto.engines.threads import (
     ThreadsEngine,
     blas_threads_for,
+    has_cores_to_spare,
     items_side_by_side,
     side_by_side,
 )
@@ -49,9 +51,11 @@ __all__ = [
     "blas_threads_for",
     "block_length",
     "choose_engine",
+    "column_medians",
     "compute",
     "cross_moments",
     "cross_scatters",
+    "has_cores_to_spare",
     "host_array",
     "items_side_by_side",
     "leading_eigenvectors",

@@ -17,6 +17,7 @@ import array_api_compat
 import numpy as np
 import scipy.linalg
 
+from upto.engines.device_rows import load_torch
 from upto.engines.threads import blas_threads_for
 
 if TYPE_CHECKING:
@@ -79,6 +80,19 @@ def product(first: Float, second: Float) -> Float:
 def _eigh(xp: Any, matrix: Any) -> Arrays:
     values, vectors = xp.linalg.eigh(matrix)
     return values, vectors
+
+
+def column_medians(rows: Float) -> Float:
+    """Return the median of every column."""
+    return compute(_column_medians, rows)[0]
+
+
+def _column_medians(xp: Any, rows: Any) -> Arrays:
+    if array_api_compat.is_numpy_namespace(xp):
+        return (np.median(rows, axis=0),)
+    # Arrays on a device have no partition, and sorting there takes no time.
+    ordered, n_rows = xp.sort(rows, axis=0), rows.shape[0]
+    return ((ordered[(n_rows - 1) // 2, :] + ordered[n_rows // 2, :]) / 2,)
 
 
 def leading_eigenvectors(matrix: Float, count: int) -> tuple[Float, Float]:
@@ -210,6 +224,10 @@ def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     that its square is inaccurate: `least` is the smallest ratio of eigenvalues of the square.
     """
     largest = xp.max(xp.abs(matrix))
+    if array_api_compat.is_torch_namespace(xp):
+        found = polar_factor_by_products(matrix)
+        if found is not None:
+            return found, xp.zeros_like(largest)
     scaled = matrix / xp.where(largest > 0, largest, xp.ones_like(largest))
     gram = xp.matmul(scaled.T, scaled)
     unknown = matrix, xp.full_like(largest, float("inf"))
@@ -226,6 +244,37 @@ def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     if bool(farthest <= _ROUNDING):
         return rotation, farthest
     return rotation + xp.matmul(rotation, away) / 2, farthest
+
+
+def polar_factor_by_products(matrix: Any) -> Any | None:
+    """Return the polar factor of a tensor by Newton-Schulz steps; None if many would be needed.
+
+    On a device, products take far less time than a decomposition. Every step multiplies the small
+    singular values by 1.5, so it ends only if the matrix is well-conditioned.
+    """
+    torch = load_torch()
+    is_wide = matrix.shape[0] < matrix.shape[1]
+    found = matrix if is_wide else matrix.mT
+    found = found / found.abs().amax().clamp_min(_TINY)
+    gram = found @ found.mT
+    # The eighth root of the sum of eighth powers: just above the largest singular value.
+    found = found / torch.linalg.matrix_norm(gram @ gram).clamp_min(_TINY) ** 0.25
+    identity = torch.eye(found.shape[0], dtype=found.dtype, device=found.device)
+    for _ in range(_ROUNDS):
+        for _ in range(_STEPS_A_ROUND):
+            away = torch.addmm(identity, found, found.mT, alpha=-1)
+            found = torch.addmm(found, away, found, alpha=0.5)
+        # Steps square the deviation, so one after this is exact to rounding.
+        if bool(away.abs().amax() <= _NEARLY_ORTHOGONAL):
+            return found if is_wide else found.mT
+    return None
+
+
+_TINY = float(np.finfo(np.float64).tiny)
+_ROUNDS, _STEPS_A_ROUND = 7, 5
+"""Checks, each of which waits for the device, and the steps before each."""
+_NEARLY_ORTHOGONAL = 1e-8
+"""Deviation from orthogonality before a step that leaves none."""
 
 
 def _cholesky(matrix: Float) -> Float | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from upto.engines.device_rows import (
     host_array,
     is_resident,
     load_torch,
+    namespace_on,
     placed_param,
     upload,
 )
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 2**28
 _RESIDENT_SHARE = 0.6
-_SMALL = 200 * 200
+_SMALL = 100 * 100
 """Values of a matrix below which the host is faster than the way to a device."""
+_AT_A_TIME = 2
+"""Items whose passes overlap: while the host works on one, the device works on the other."""
 _SINGLE_ROWS = 65_536
 """Most rows summed in single precision before sums continue in float64."""
 
@@ -84,6 +88,22 @@ class TorchEngine:
             what = f"rows of {_described(rows.shape, rows.dtype)},"
             raise _shortage(device, what) from None
 
+    @property
+    def n_at_a_time(self) -> int:
+        """Number of items that are worked on at a time."""
+        return 1 if _chosen_device(self.device).type == "cpu" else _AT_A_TIME
+
+    @contextmanager
+    def beside_others(self, n_items: int) -> Iterator[TorchEngine]:
+        """Yield the engine for one of several items, in a thread and on a stream of its own."""
+        torch, device = load_torch(), _chosen_device(self.device)
+        # Rows may still be on their way, on the stream of another thread.
+        torch.cuda.synchronize(device)
+        stream = torch.cuda.Stream(device)
+        with torch.cuda.stream(stream):
+            yield self
+            stream.synchronize()
+
     def reduce_blocks(
         self,
         statistic: Statistic,
@@ -94,9 +114,9 @@ class TorchEngine:
     ) -> tuple[NDArray[Any], ...]:
         """Combine the statistics of all blocks in row order, by default by addition."""
         total: Arrays | None = None
-        with self._pass(rows, params, dtype) as (xp, placed, blocks):
+        with self._pass(rows, params, dtype) as (call, blocks):
             for _, arrays in blocks:
-                part = statistic(xp, *arrays, *placed)
+                part = call(statistic, arrays)
                 if combine is None:
                     total = _started(part) if total is None else _added(total, part)
                 else:
@@ -117,9 +137,9 @@ class TorchEngine:
         """Transform blocks of rows and concatenate the results, on the device if `out` is there."""
         joined: list[NDArray[Any]] = []
         filled = 0
-        with self._pass(rows, params, dtype) as (xp, placed, blocks):
+        with self._pass(rows, params, dtype) as (call, blocks):
             for block, arrays in blocks:
-                found = function(xp, *arrays, *placed)[0]
+                found = call(function, arrays)[0]
                 if isinstance(out, DeviceRows):
                     out.tensor[filled : filled + len(found)] = found
                     filled += len(found)
@@ -141,14 +161,15 @@ class TorchEngine:
 
     def compute(self, function: Callable[..., Arrays], *arrays: Any) -> tuple[NDArray[Any], ...]:
         """Call ``function(xp, *arrays)`` on the device if the matrices are worth the way."""
-        import array_api_compat.torch as xp
-
         torch, device = load_torch(), _chosen_device(self.device)
         if device.type == "cpu" or max(map(np.size, arrays)) < _SMALL:
             return on_host(function, *arrays)
+        is_single = any(getattr(array, "dtype", None) == np.float32 for array in arrays)
         try:
-            with torch.cuda.device(device), device:
-                found = function(xp, *(placed_param(array, device) for array in arrays))
+            with torch.cuda.device(device):
+                placed = [placed_param(array, device) for array in arrays]
+                with self._products(device) if is_single else nullcontext():
+                    found = function(namespace_on(device), *placed)
                 return tuple(host_array(array) for array in found)
         except (torch.cuda.OutOfMemoryError, torch.linalg.LinAlgError):
             return on_host(function, *arrays)
@@ -156,24 +177,32 @@ class TorchEngine:
     @contextmanager
     def _pass(
         self, rows: Sequence[Any], params: Sequence[Any], dtype: str
-    ) -> Iterator[tuple[Any, list[Any], Blocks]]:
-        """Yield the namespace, the parameters and the blocks of a pass, on the device."""
-        import array_api_compat.torch as xp
-
+    ) -> Iterator[tuple[Callable[[Statistic, Sequence[Any]], Arrays], Blocks]]:
+        """Yield how a function of a block is called, and the blocks of a pass on the device."""
         torch, device = load_torch(), _chosen_device(self.device)
-        length = self._length(rows, dtype, device)
+        xp, length = namespace_on(device), self._length(rows, dtype, device)
         try:
             with ExitStack() as stack:
-                stack.enter_context(float32_products(allow_tf32=self.allow_tf32))
                 if device.type == "cuda":
                     stack.enter_context(torch.cuda.device(device))
-                    # Tensors that a statistic creates must be on the device of its blocks.
-                    stack.enter_context(device)
                 blocks = stack.enter_context(closing(cast_blocks(device, rows, length, dtype)))
-                yield xp, [placed_param(param, device) for param in params], blocks
+                placed = [placed_param(param, device) for param in params]
+
+                def call(function: Statistic, arrays: Sequence[Any]) -> Arrays:
+                    with self._products(device):
+                        return function(xp, *arrays, *placed)
+
+                yield call, blocks
         except torch.cuda.OutOfMemoryError:
             what = f"blocks of {_described((length, sum(widths_of(rows))), dtype)},"
             raise _shortage(device, what) from None
+
+    @contextmanager
+    def _products(self, device: Any) -> Iterator[None]:
+        """Launch products in the precision of this engine, which is a setting of the process."""
+        turn = nullcontext() if device.type == "cpu" else _launching
+        with turn, float32_products(allow_tf32=self.allow_tf32):
+            yield
 
     def _length(self, rows: Sequence[Any], dtype: str, device: Any) -> int:
         n_samples, widths = common_length(rows), widths_of(rows)
@@ -192,6 +221,10 @@ class TorchEngine:
         if self.resident is not None or device.type == "cpu":
             return bool(self.resident)
         return _n_bytes(rows.shape, rows.dtype) <= _RESIDENT_SHARE * _free_memory(device)
+
+
+_launching = RLock()
+"""Held by the thread that launches products: they keep the precision they were launched with."""
 
 
 def _chosen_device(name: Any) -> Any:

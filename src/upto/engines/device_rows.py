@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +92,35 @@ def load_torch() -> Any:
         what = "the torch engine"
         raise MissingExtraError(what, package="torch", extra="torch") from None
     return torch
+
+
+class _Namespace:
+    """The array namespace of torch, whose new arrays are on one device.
+
+    A device context would do the same, but makes every function of torch several times slower.
+    """
+
+    def __init__(self, device: Any) -> None:
+        import array_api_compat.torch as xp
+
+        self._xp, self._device = xp, device
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._xp, name)
+        if name in _CREATING:
+            found = partial(found, device=self._device)
+        # Next time it is found without a call.
+        setattr(self, name, found)
+        return found
+
+
+_CREATING = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
+
+
+@cache
+def namespace_on(device: Any) -> Any:
+    """Return the array namespace of torch for a device."""
+    return _Namespace(device)
 
 
 def is_resident(rows: Any, device: Any) -> bool:
@@ -183,7 +213,7 @@ class _Buffer:
         size = block.stop - block.start
         self.copied.synchronize()
         for source, here in zip(rows, self.here, strict=True):
-            np.copyto(here[:size].numpy(), source[block], casting="same_kind")
+            _copy(here[:size].numpy(), source[block])
         with load_torch().cuda.stream(copying):
             copying.wait_event(self.used)
             for here, there in zip(self.here, self.there, strict=True):
@@ -191,11 +221,38 @@ class _Buffer:
             self.copied.record(copying)
 
 
+def _copy(here: NDArray[Any], block: Any) -> None:
+    """Copy a block in several threads: one is slower than the way to a device."""
+    length = -(-len(here) // _COPIERS)
+    if here.nbytes < _LARGE:
+        length = max(1, len(here))
+
+    def copy(part: slice) -> None:
+        np.copyto(here[part], block[part], casting="same_kind")
+
+    parts = slices_of(len(here), length)
+    if len(parts) == 1:
+        copy(parts[0])
+        return
+    with ThreadPoolExecutor(_COPIERS) as pool:
+        for done in pool.map(copy, parts):
+            assert done is None
+
+
+_COPIERS, _LARGE = 8, 2**22
+"""Threads that copy a block, and its size in bytes from which they do."""
+
+
 def placed_param(param: Any, device: Any) -> Any:
     """Move an array parameter of a statistic to the device; other objects are unchanged."""
     if isinstance(param, np.generic):
         return param.item()
-    return _shared(param, param.dtype).to(device) if isinstance(param, np.ndarray) else param
+    if not isinstance(param, np.ndarray):
+        return param
+    if param.ndim == 2 and param.flags.f_contiguous:
+        # Transposed there: a copy in the other order takes longer than the way.
+        return _shared(param.T, param.dtype).to(device).T
+    return _shared(param, param.dtype).to(device)
 
 
 def tensor_type(dtype: Any) -> Any:

@@ -69,6 +69,16 @@ class ThreadsEngine:
         """Return rows unchanged: blocks are read during the passes."""
         return rows
 
+    @property
+    def n_at_a_time(self) -> int:
+        """Number of items that are worked on at a time, if there are as many."""
+        return self.n_threads or _n_cores()
+
+    @contextmanager
+    def beside_others(self, n_items: int) -> Iterator[ThreadsEngine]:
+        """Yield the engine for one of several items, with its share of the threads."""
+        yield replace(self, n_threads=max(1, self.n_at_a_time // n_items))
+
     def reduce_blocks(
         self,
         statistic: Statistic,
@@ -186,30 +196,35 @@ def items_side_by_side(
 ) -> Iterator[Iterator[T]]:
     """Give an iterator of ``work(engine, item)`` of every item, in order, several at a time.
 
-    Factorising narrow matrices takes one thread, so other items occupy the other cores. Passes are
-    then run by the thread of their item. Engines other than threads work on one item at a time, as
-    do wide matrices, whose factorisations use all cores and need most memory.
+    Factorising narrow matrices takes one thread, so other items occupy the other cores, or the
+    device. Engines without `n_at_a_time` work on one item at a time, as do all of them where
+    matrices are wide: their factorisations use all cores and need most memory.
     """
     n_threads = 1
-    if isinstance(engine, ThreadsEngine) and width < WIDEST_SIDE_BY_SIDE:
-        n_threads = min(engine.n_threads or _n_cores(), len(items), _SIDE_BY_SIDE)
+    if width < WIDEST_SIDE_BY_SIDE:
+        n_threads = min(getattr(engine, "n_at_a_time", 1), len(items), _SIDE_BY_SIDE)
     if n_threads <= 1:
         yield (work(engine, item) for item in items)
         return
-    pool, alone = _pool(n_threads), replace(engine, n_threads=1)
     waiting: deque[Future[T]] = deque()
     left = iter(items)
 
-    def submit(count: int) -> None:
-        for item in islice(left, count):
-            waiting.append(pool.submit(copy_context().run, work, alone, item))
+    def call(item: S) -> T:
+        with engine.beside_others(n_threads) as own:
+            return work(own, item)
 
-    def results() -> Iterator[T]:
-        while waiting:
-            yield waiting.popleft().result()
-            submit(1)
+    # Not the threads of passes, for which an item may wait. BLAS threads would wait for each other.
+    with _one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
 
-    with _one_blas_thread():
+        def submit(count: int) -> None:
+            for item in islice(left, count):
+                waiting.append(pool.submit(copy_context().run, call, item))
+
+        def results() -> Iterator[T]:
+            while waiting:
+                yield waiting.popleft().result()
+                submit(1)
+
         try:
             submit(n_threads + 1)
             yield results()
@@ -313,6 +328,17 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, width: int | None = None) 
     with limit, ThreadPoolExecutor(n_threads) as pool:
         waiting = [pool.submit(copy_context().run, call) for call in calls]
         return [each.result() for each in waiting]
+
+
+def has_cores_to_spare(width: int) -> bool:
+    """Return whether long steps with matrices of this width are worth doing side by side.
+
+    Few cores are busy with one of them, and of wide matrices memory has room for one.
+    """
+    return _n_cores() >= _MANY_CORES and width < WIDEST_SIDE_BY_SIDE
+
+
+_MANY_CORES = 4
 
 
 @cache

@@ -34,6 +34,7 @@ def mean_intervals(
     *,
     others: Float | None = None,
     clusters: NDArray[np.intp] | None = None,
+    resamples: Float | None = None,
 ) -> list[Estimate]:
     """Return the mean of each column with a studentised bootstrap interval.
 
@@ -50,6 +51,8 @@ def mean_intervals(
         include outliers that are missing among few held-out rows.
     clusters
         Number of the independent cluster of each row; by default each row is one.
+    resamples
+        What `draw_resamples` returned for as many rows; drawn if they are needed by default.
     """
     n_rows, _ = values.shape
     means = values.mean(axis=0)
@@ -63,10 +66,9 @@ def mean_intervals(
         return [_estimate(*row) for row in zip(means, means - half, means + half, strict=True)]
     pool = values if others is None or clusters is not None else _pooled(values, others)
     ordered = np.sort(pool, axis=0)
-    counts = random_stream(seed, "bootstrap").multinomial(
-        n_rows, np.full(len(pool), 1.0 / len(pool)), size=RESAMPLES
-    )
-    counts = counts.astype(np.float64)
+    counts = resamples
+    if counts is None or counts.shape[1] != len(pool):
+        counts = _drawn(n_rows, len(pool), seed)
     resampled = counts @ ordered / n_rows
     spread = np.maximum(counts @ ordered**2 / n_rows - resampled**2, 0.0)
     resampled_errors = np.sqrt(spread / (n_rows - 1))
@@ -81,6 +83,18 @@ def mean_intervals(
         _estimate(*row)
         for row in zip(means, means - high * errors, means - low * errors, strict=True)
     ]
+
+
+def draw_resamples(n_rows: int, n_others: int, seed: int) -> Float | None:
+    """Draw what `mean_intervals` needs of independent rows, beside other work; None if nothing."""
+    return _drawn(n_rows, n_rows + n_others, seed) if MIN_ROWS <= n_rows < LARGE else None
+
+
+def _drawn(n_rows: int, n_pool: int, seed: int) -> Float:
+    """Return how often each row of a pool is in each resample."""
+    shares = np.full(n_pool, 1.0 / n_pool)
+    counts = random_stream(seed, "bootstrap").multinomial(n_rows, shares, size=RESAMPLES)
+    return counts.astype(np.float64)
 
 
 def _pooled(values: Float, others: Float) -> Float:

@@ -6,12 +6,14 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import random_stream
 from upto.core.array_types import Float
+from upto.engines import column_medians, product, side_by_side
 from upto.measures import squared_distances
 
 if TYPE_CHECKING:
@@ -115,8 +117,13 @@ def pairing_p_values(
         factors = each.first_factor, each.second_factor
         return _closeness(products[each.key].squared_distances(*factors), orders)
 
+    def closest(ways: Sequence[Close]) -> Float:
+        found: Float = np.min([closeness(each) for each in ways], axis=0)
+        return found
+
+    width = max(ways[0].second.shape[1] for ways in questions)
     standardised = np.stack(
-        [np.min([closeness(each) for each in ways], axis=0) for ways in questions]
+        side_by_side([partial(closest, ways) for ways in questions], width=width)
     )
     smallest = standardised.min(axis=0)
     # The first pairing is the true one: counting it makes the test valid.
@@ -130,7 +137,7 @@ class _Products:
     def __init__(self, first: Float, second: Float) -> None:
         self._first = np.einsum("ij,ij->i", first, first)[:, None]
         self._second = np.einsum("ij,ij->i", second, second)
-        self._products = first @ second.T
+        self._products = product(first, second.T)
 
     def squared_distances(self, first_factor: float, second_factor: float) -> Float:
         """Return the squared distances of the rows times their factors."""
@@ -187,7 +194,7 @@ def are_near(rows: Float) -> NDArray[np.bool_]:
     """Mark rows that are not far from the others, relative to the spread of the inner 90 %."""
     if len(rows) < _FEWEST:
         return np.ones(len(rows), dtype=bool)
-    away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    away = np.linalg.norm(rows - column_medians(rows), axis=1)
     inner = np.sort(away)[: int(_INNER * len(away))]
     spread = float(np.sqrt(np.mean(inner**2)))
     return away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)

@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings, Finding, RunSummary
 from upto.core.array_types import Float
-from upto.engines import Moments, moments
+from upto.engines import Moments, column_medians, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows
 from upto.evidence.split import pick_rows, take_rows
@@ -241,7 +241,7 @@ def _bulk_extent(sample: Float) -> float:
 
     One outlier affects 2/n of all distances, so with few rows no quantile is robust to it.
     """
-    away = np.linalg.norm(sample - np.median(sample, axis=0), axis=1)
+    away = np.linalg.norm(sample - column_medians(sample), axis=1)
     kept = len(sample) - -(-len(sample) // 100)
     return distance_quantile(sample[np.argsort(away, kind="stable")[:kept]], 0.999)
 

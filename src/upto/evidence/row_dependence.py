@@ -113,8 +113,8 @@ def find_near_copies(
     if not keys.copied:
         # Rows with few distinct values lie on a lattice, where distances do not reveal copies.
         return None
-    first = np.unique(keys.equal[keys.order], return_index=True)[1]
-    distinct = keys.order[np.sort(first)]
+    # Equal rows follow each other.
+    distinct = keys.order[np.diff(keys.equal[keys.order], prepend=-1) != 0]
     if len(distinct) < 4 * _FEWEST:
         return None
     looked_at = distinct[:LOOKED_AT]

@@ -174,7 +174,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         asked, width = settings.n_components, int(rows.shape[1])
         if asked is not None and asked > width:
             settings = replace(settings, n_components=width)
-        fitted = fit_components(engine, rows, settings, start=start, listener=self._tell)
+        listener = None if self.callback is None else self._tell
+        fitted = fit_components(engine, rows, settings, start=start, listener=listener)
         self.keep(fitted, dtype)
         if fitted.unmixing.interrupted:
             raise KeyboardInterrupt
@@ -239,8 +240,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _tell(self, step: TraceStep, _: Any) -> None:
-        if self.callback is not None:
-            self.callback(step)
+        assert self.callback is not None
+        self.callback(step)
 
     # Positional flags, for compatibility with scikit-learn.
     def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 
 from upto.core.array_types import Float
 from upto.engines.algebra import compute
@@ -55,7 +56,7 @@ class PicardO:
             step = min(1.0 if fresh else self.stretch, largest)
             for _ in range(TRIALS):
                 turn = step * direction
-                (found,) = problem.evaluate([cayley(turn) @ point.rotation], dtype)
+                (found,) = problem.evaluate([_turned(turn, point.rotation)], dtype)
                 tried.append(found)
                 if found.loss(point.signs) <= point.loss(point.signs) + _slack(point, dtype):
                     self._remember(point, found, turn)
@@ -75,12 +76,12 @@ class PicardO:
         for turn, change in reversed(self.memory):
             rho = 1.0 / float(np.vdot(turn, change))
             factor = rho * float(np.vdot(turn, q))
-            q = q - factor * change
+            _add_to(q, -factor, change)
             factors.append((rho, factor))
-        q = q / scale
+        q /= scale
         for (turn, change), (rho, factor) in zip(self.memory, reversed(factors), strict=True):
-            q = q + (factor - rho * float(np.vdot(change, q))) * turn
-        direction: Float = -q
+            _add_to(q, factor - rho * float(np.vdot(change, q)), turn)
+        direction: Float = np.negative(q, out=q)
         if np.vdot(direction, gradient) >= 0:
             self.memory.clear()
             direction = -gradient / scale
@@ -96,6 +97,19 @@ class PicardO:
         else:
             # The contrast is concave this way, as near a saddle: no Hessian gives a step size.
             self.stretch *= STRETCH
+
+
+def _add_to(matrix: Float, factor: float, other: Float) -> None:
+    """Add a multiple of another matrix in place, in one pass over both."""
+    scipy.linalg.blas.daxpy(other.ravel(), matrix.ravel(), a=factor)
+
+
+def _turned(turn: Float, rotation: Float) -> Float:
+    return compute(_turn, turn, rotation)[0]
+
+
+def _turn(xp: Any, turn: Any, rotation: Any) -> Arrays:
+    return (xp.matmul(_cayley(xp, turn)[0], rotation),)
 
 
 def cayley(turn: Float) -> Float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from upto.core import InputError, TraceStep
+from upto.engines.algebra import product
 from upto.ica.approach import approach
 from upto.ica.fastica import FastICA
 from upto.ica.picard import PicardO
@@ -179,7 +180,7 @@ def search(
 
 def _turn(rotation: Float, before: Float) -> float:
     """Return the largest angle, in effect, by which a component turned towards another."""
-    moved = rotation @ before.T
+    moved = product(rotation, before.T)
     np.fill_diagonal(moved, np.diag(moved) - 1.0)
     return float(np.abs(moved).max())
 

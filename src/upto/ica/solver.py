@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.core.array_types import Float
 from upto.core.cached import cached_property
-from upto.engines.algebra import compute, eigh
+from upto.engines.algebra import compute, eigh, polar_factor_by_products, product
 from upto.engines.base import Engine
 from upto.ica.contrasts import Contrast
 
@@ -104,7 +105,7 @@ class Problem:
                 Point(
                     rotation=rotation,
                     value=value[part] if values else None,
-                    cross=products[part] @ rotation.T,
+                    cross=product(products[part], rotation.T),
                     slope=slope[part],
                     noise=self.noise,
                     frozen=self.frozen,
@@ -117,18 +118,24 @@ class Problem:
     ) -> tuple[Float, Float, Float]:
         """Return the means of g(s)zᵀ, g′(s) and G(s) for sources ``rotation @ z``, in one pass."""
         products, slope, value = self.raw_means(rotations, dtype, values=values)
-        return products @ self.inner.T, slope, value
+        return products if self.is_plain else product(products, self.inner.T), slope, value
 
     @cached_property
     def inner(self) -> Float:
         """Map from the coordinates of a pass to white coordinates."""
         return np.eye(len(self.matrix)) if self.is_narrow else self.matrix
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the coordinates of a pass are white as they are."""
+        return bool(np.array_equal(self.inner, np.eye(*self.inner.shape)))
+
     def raw_means(
         self, rotations: Sequence[Float], dtype: str, *, values: bool = False
     ) -> tuple[Float, Float, Float]:
         """Return the same, but the first still in the coordinates of the pass."""
-        unmixing = np.concatenate([rotation @ self.inner for rotation in rotations]).T
+        unmixing = np.concatenate(rotations)
+        unmixing = (unmixing if self.is_plain else product(unmixing, self.inner)).T
         matrices = (unmixing, self.matrix.T) if self.is_narrow else (unmixing,)
         turns = (np.ascontiguousarray(matrix, dtype=dtype) for matrix in matrices)
         params = (self.mean.astype(dtype), *turns)
@@ -188,9 +195,7 @@ class Point:
     @cached_property
     def skew(self) -> Float:
         """The relative gradient, σᵢE[g(sᵢ)sⱼ] - σⱼE[g(sⱼ)sᵢ] without terms of frozen components."""
-        signed = (self.signs * self.counts)[:, None] * self.cross
-        skew: Float = signed - signed.T
-        return skew
+        return compute(_skew, self.cross, self.signs * self.counts)[0]
 
     @cached_property
     def curvature(self) -> Float:
@@ -209,6 +214,11 @@ class Point:
     def gradient(self) -> float:
         """The largest entry of the relative gradient."""
         return float(np.abs(self.skew).max())
+
+
+def _skew(xp: Any, cross: Any, signs: Any) -> Arrays:
+    signed = signs[:, None] * cross
+    return (signed - signed.T,)
 
 
 def contrast_sums(
@@ -255,6 +265,10 @@ def _orthogonal(xp: Any, matrix: Any) -> Arrays:
 
 def orthogonal_factor(xp: Any, matrix: Any) -> Any:
     """Return the polar factor of a matrix in any array namespace."""
+    if array_api_compat.is_torch_namespace(xp):
+        found = polar_factor_by_products(matrix)
+        if found is not None:
+            return found
     values, vectors = xp.linalg.eigh(xp.matmul(matrix, matrix.T))
     floor = max(float(values[-1]), _TINY) * _EPS
     inverse = xp.matmul(vectors / xp.sqrt(xp.clip(values, floor, None)), vectors.T)

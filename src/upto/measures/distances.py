@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Diameter
-from upto.engines import product, select_rows, side_by_side
+from upto.engines import compute, product, select_rows, side_by_side
 from upto.engines.blocks import slices_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def diameter(
         Rows in memory from which the quantile of distances is estimated.
     """
     radii = _radii(engine, rows, centre)
-    lower = _sweeps(engine, rows, centre, np.argsort(-radii, kind="stable")[:_STARTS])
+    lower = _sweeps(engine, rows, centre, _farthest_first(radii, _STARTS))
     quantile = distance_quantile(sample, 0.999)
     if lower == 0.0:
         return Diameter(value=0.0, upper=0.0, exact=True, quantile=0.0)
@@ -71,12 +72,30 @@ def distance_quantile(points: Float, level: float) -> float:
         return 0.0
     single = _Single.of(points)
     if single is not None:
-        found = float(np.quantile(_above(single.points), level))
+        found = _squared_quantile(single.points, level)
         # Smaller ones are differences of large numbers.
         if found > _CANCELLING:
             return single.unit * float(np.sqrt(found))
     centred = points - points.mean(axis=0)
-    return float(np.sqrt(np.quantile(_above(centred), level)))
+    return float(np.sqrt(_squared_quantile(centred, level)))
+
+
+def _squared_quantile(points: NDArray[Any], level: float) -> float:
+    """Return a quantile of the squared distances between different rows."""
+    return float(compute(partial(_quantile_of_squares, level=level), points)[0])
+
+
+def _quantile_of_squares(xp: Any, points: Any, *, level: float) -> Arrays:
+    if array_api_compat.is_numpy_namespace(xp):
+        return (np.quantile(_above(points), level),)
+    squares = xp.linalg.vecdot(points, points)
+    squared = xp.clip(squares[:, None] + squares - 2 * xp.matmul(points, points.T), 0.0, None)
+    # In order, after the zeros of the diagonal every pair is there twice.
+    ordered = xp.sort(xp.reshape(xp.triu(squared, k=1) + xp.tril(squared, k=-1), (-1,)))
+    n_rows = points.shape[0]
+    place = level * (n_rows * (n_rows - 1) // 2 - 1)
+    below, above = (ordered[n_rows + 2 * int(each)] for each in (place, np.ceil(place)))
+    return (below + (above - below) * (place - int(place)),)
 
 
 def near_isometry_defect(source: Float, target: Float) -> float:
@@ -123,7 +142,7 @@ def _defect_of_candidates(source: Float, target: Float, *, one_sided: bool) -> f
         change[short] = np.inf
         change[~_upper(change)] = -np.inf
         least = float(change.max(where=~short, initial=-np.inf)) - rounding
-        i, j = np.nonzero(change >= least)
+        i, j = _places(change >= least)
         return change[i, j], i + rows.start, j + rows.start
 
     blocks = slices_of(len(source), _BLOCK // 2)
@@ -177,7 +196,7 @@ def _keep_farthest(first: Arrays, second: Arrays) -> Arrays:
 
 def _enclosing_centre(engine: Engine, rows: Any, radii: Float) -> Float:
     """Return the centre of a small ball that encloses the outermost rows (Bădoiu and Clarkson)."""
-    outermost = np.argsort(-radii, kind="stable")[:_CORE_ROWS]
+    outermost = _farthest_first(radii, _CORE_ROWS)
     keep = np.zeros(len(radii), dtype=bool)
     keep[outermost] = True
     core = select_rows(engine, rows, keep)
@@ -194,6 +213,16 @@ def _enclosing_centre(engine: Engine, rows: Any, radii: Float) -> Float:
         with_centre = kept * with_centre + moved * products[farthest]
     centre: Float = mean + shares @ core
     return centre
+
+
+def _farthest_first(radii: Float, count: int) -> NDArray[np.intp]:
+    """Return the places of the largest values, largest first and then in order."""
+    if len(radii) > count:
+        least = np.partition(radii, len(radii) - count)[len(radii) - count]
+        places = np.flatnonzero(radii >= least)
+    else:
+        places = np.arange(len(radii))
+    return places[np.argsort(-radii[places], kind="stable")[:count]]
 
 
 def _pairs_above(radii: Float, lower: float) -> float:
@@ -216,7 +245,7 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
         i = j = np.empty(0, dtype=np.intp)
         if single is not None:
             distances = _squared(single.points, rows, partners)
-            i, j = np.nonzero(distances >= float(distances.max()) - 2 * single.rounding)
+            i, j = _places(distances >= float(distances.max()) - 2 * single.rounding)
         if not 0 < len(i) <= _CANDIDATES * _BLOCK:
             single = None
             distances = _squared(points, rows, partners)
@@ -263,7 +292,7 @@ def _squared(points: Any, rows: slice, stop: int | None = None) -> Any:
     """Return the squared distances of some rows to those from the first of them on."""
     own, others = points[rows], points[rows.start : stop]
     # In place: the products are the largest arrays here.
-    squared = own @ (-2 * others).T
+    squared = product(own, (-2 * others).T)
     squared += np.einsum("ij,ij->i", own, own)[:, None]
     squared += np.einsum("ij,ij->i", others, others)
     return np.maximum(squared, 0.0, out=squared)
@@ -286,6 +315,13 @@ def _upper(matrix: NDArray[Any]) -> NDArray[np.bool_]:
     return np.arange(columns) > np.arange(rows)[:, None]
 
 
+def _places(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows and columns of the few entries that are true."""
+    # Several times as fast as in two dimensions.
+    i, j = np.unravel_index(np.flatnonzero(chosen), chosen.shape)
+    return i, j
+
+
 def _lengths(points: Float, first: NDArray[np.intp], second: NDArray[np.intp]) -> Float:
     """Return the distances of chosen pairs of rows, in few rows at a time."""
     found = np.empty(len(first))
@@ -302,5 +338,5 @@ def squared_distances(first: Float, second: Float) -> Float:
     squared: Float = np.einsum("ij,ij->i", first, first)[:, None] + np.einsum(
         "ij,ij->i", second, second
     )
-    squared -= 2 * first @ second.T
+    squared -= product(2 * first, second.T)
     return np.maximum(squared, 0.0, out=squared)

@@ -173,11 +173,19 @@ class _Rows:
         is_determined = condition <= WELL_CONDITIONED and self.n_fitted > pair.width
         is_comparable = 1 / WELL_CONDITIONED < self.units[0] / self.units[1] < WELL_CONDITIONED
         self.dtype = "float32" if is_determined and is_comparable else "float64"
-        self.source, self._target = (
-            ((rows - centre) / unit).astype(self.dtype, copy=False)[self.place]
-            for rows, centre, unit in zip((x, y), self.centres, self.units, strict=True)
+        self.source, self._target = side_by_side(
+            [
+                partial(self._scaled, *each)
+                for each in zip((x, y), self.centres, self.units, strict=True)
+            ],
+            width=pair.width,
         )
         self._back = np.argsort(self.place)
+
+    def _scaled(self, rows: Float, centre: Float, unit: float) -> Float:
+        found = rows - centre
+        found /= unit
+        return found.astype(self.dtype, copy=False)[self.place]
 
     def shuffled(self, order: NDArray[np.intp]) -> Float:
         """Return the rows of the target in another order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from upto.core import (
     Scatter,
     Supremum,
 )
-from upto.evidence.intervals import histogram, mean_intervals, summarise
+from upto.engines import has_cores_to_spare, side_by_side
+from upto.evidence.intervals import draw_resamples, histogram, mean_intervals, summarise
 from upto.measures import ica_efficiency, near_isometry_defect
 from upto.questions.compare.chance_level import Chance, chance_level
 from upto.questions.compare.judged_pair import Judged, judge_pair
@@ -30,6 +32,7 @@ from upto.questions.compare.pair import (
     ICA_ROW,
     UNMIXED,
     Pair,
+    PairMoments,
     iterate_errors,
     pair_moments,
 )
@@ -39,7 +42,7 @@ from upto.questions.compare.result import CompareResult
 from upto.questions.compare.verdict import sentence, undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -78,23 +81,27 @@ def compare_in_detail(
         moments = pair_moments(pair)
         if split.n_held_out and {Group.RIGID, Group.SIMILARITY} & set(options.groups):
             moments.find_rotations()
-        in_sample_maps = fitted_maps(pair, moments, options, fitted=False)
-        within, worst_rows, in_sample_errors = _in_sample_errors(pair, in_sample_maps)
-        advance(1)
-        defect = _defect(pair)
-        suprema = _suprema(pair, in_sample_maps, within, worst_rows, defect)
+        fitted = replace(moments, everything=moments.fitted) if split.n_held_out else moments
+        steps: list[Callable[[], Any]] = [
+            partial(_within_sample, pair, moments, options, advance),
+            partial(_judged, pair, fitted, options, label, classes, advance),
+            partial(chance_level, pair, options, advance),
+        ]
         # Of wide runs, memory has room for few matrices at a time.
-        del in_sample_maps
-        if split.n_held_out:
-            moments = replace(moments, everything=moments.fitted)
-        advance(1)
-        judged = judge_pair(pair, moments, options, label, classes)
-        pair.sides.clear()
+        del moments
+        resamples = None
+        if has_cores_to_spare(pair.width):
+            n_kept = int(np.count_nonzero(_kept_and_fitted(pair)))
+            steps.append(partial(draw_resamples, split.n_held_out, n_kept, options.seed))
+            inside_sample, judged, chance, resamples = side_by_side(steps)
+        else:
+            inside_sample, judged = steps.pop(0)(), steps.pop(0)()
+            pair.sides.clear()
+            chance = steps.pop(0)()
+        within, in_sample_errors, defect, suprema = inside_sample
         outcome, maps = judged.outcome, judged.maps
         errors = judged.errors if split.n_held_out else {}
-        outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
-        advance(1)
-        chance = chance_level(pair, options, advance)
+        outside = _held_out_errors(pair, errors, in_sample_errors, options.seed, resamples)
         advance(1)
     fits = tuple(
         _fit(name, within, outside, judged, chance, suprema) for name in maps if name != CONSTANT
@@ -122,11 +129,37 @@ def compare_in_detail(
         classes=inside,
         n_refits=chance.n_refits,
         verdict=_verdict(pair, outcome, chosen, mean, inside, options),
-        findings=remarks(pair, fits, moments.fitted, chosen, outcome, inside, options),
+        findings=remarks(pair, fits, fitted.fitted, chosen, outcome, inside, options),
         scatter=_scatter(pair, maps[pictured], pictured, label, labels),
         provenance=UNRECORDED,
         maps=Maps.of(maps, source.summary.n_features),
     )
+
+
+def _within_sample(
+    pair: Pair, moments: PairMoments, options: Options, advance: Callable[[int], None]
+) -> tuple[dict[str, Errors], dict[str, Float], Defect, dict[str, Supremum]]:
+    """Return the in-sample errors, summarised and of some rows, and bounds of the worst ones."""
+    maps = fitted_maps(pair, moments, options, fitted=False)
+    within, worst_rows, kept = _in_sample_errors(pair, maps)
+    advance(1)
+    defect = _defect(pair)
+    suprema = _suprema(pair, maps, within, worst_rows, defect)
+    advance(1)
+    return within, kept, defect, suprema
+
+
+def _judged(
+    pair: Pair,
+    moments: PairMoments,
+    options: Options,
+    label: str | None,
+    classes: NDArray[np.intp] | None,
+    advance: Callable[[int], None],
+) -> Judged:
+    judged = judge_pair(pair, moments, options, label, classes)
+    advance(1)
+    return judged
 
 
 def _verdict(
@@ -174,22 +207,33 @@ def _in_sample_errors(
 
 
 def _held_out_errors(
-    pair: Pair, errors: Mapping[str, Float], in_sample: Mapping[str, Float], seed: int
+    pair: Pair,
+    errors: Mapping[str, Float],
+    in_sample: Mapping[str, Float],
+    seed: int,
+    resamples: Float | None,
 ) -> dict[str, Errors]:
     if not errors:
         return {}
     part = pair.target.held_out
     total = part.total_variance * part.weight / pair.extent**2
-    fitted = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
+    fitted = _kept_and_fitted(pair)
     means = mean_intervals(
         np.stack(list(errors.values()), axis=1),
         seed,
         others=np.stack([in_sample[name][fitted] for name in errors], axis=1),
         clusters=pair.split.clusters(np.flatnonzero(pair.split.parts == 1)),
+        resamples=resamples,
     )
     return {
         name: summarise(errors[name], total, mean) for name, mean in zip(errors, means, strict=True)
     }
+
+
+def _kept_and_fitted(pair: Pair) -> NDArray[np.bool_]:
+    """Mark the fitted rows among those whose in-sample errors are kept."""
+    fitted: NDArray[np.bool_] = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
+    return fitted
 
 
 def _suprema(

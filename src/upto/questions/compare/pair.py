@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class Pair:
     split: Split
     sides: dict[int, Side] = field(default_factory=dict)
     _sorted: dict[bool, MonotoneFit] = field(default_factory=dict, init=False)
+    _sorting: tuple[Lock, Lock] = field(default_factory=lambda: (Lock(), Lock()), init=False)
 
     def side(self, run: PreparedRun) -> Side:
         """Return what was computed of a run."""
@@ -109,14 +111,17 @@ class Pair:
 
     def monotone_fit(self, *, fitted: bool) -> MonotoneFit:
         """Return the candidate monotone maps, from a subset of the fitted rows or of all rows."""
-        if fitted not in self._sorted:
-            if fitted == (self.split.n_held_out > 0):
-                columns = [self.side(run).columns() for run in (self.source, self.target)]
-            else:
-                rows = self.sample_rows(fitted=fitted)
-                columns = [SortedColumns(each[:MONOTONE_ROWS]) for each in rows]
-            self._sorted[fitted] = MonotoneFit(*columns)
-        return self._sorted[fitted]
+        # Steps side by side need the same ones.
+        with self._sorting[fitted]:
+            if fitted not in self._sorted:
+                self._sorted[fitted] = MonotoneFit(*self._sorted_columns(fitted=fitted))
+            return self._sorted[fitted]
+
+    def _sorted_columns(self, *, fitted: bool) -> list[SortedColumns]:
+        if fitted == (self.split.n_held_out > 0):
+            return [self.side(run).columns() for run in (self.source, self.target)]
+        rows = self.sample_rows(fitted=fitted)
+        return [SortedColumns(each[:MONOTONE_ROWS]) for each in rows]
 
     def rows_to_judge(self, *, held_out: bool) -> tuple[Any, Any, NDArray[np.bool_] | None]:
         """Return rows of both runs on which maps are evaluated, and a mask of those to keep."""
@@ -166,16 +171,13 @@ def candidate_maps(
     groups: Sequence[Group],
     moments: CrossMoments,
     unmixings: tuple[Unmixing | None, Unmixing | None],
-    monotone: MonotoneMap | None = None,
 ) -> dict[str, Map]:
-    """Fit every group, ICA if both runs were unmixed, and the constant map."""
+    """Fit every group but monotone maps, ICA if both runs were unmixed, and the constant map."""
     same_width = len(moments.source.mean) == len(moments.target.mean)
     defined = [group for group in groups if same_width or group is not Group.IDENTITY]
     by_moments = [group for group in defined if group is not Group.MONOTONE_PERMUTATION]
     fitted = fit_maps(by_moments, moments)
     maps: dict[str, Map] = {str(group): each for group, each in fitted.items()}
-    if monotone is not None and Group.MONOTONE_PERMUTATION in groups:
-        maps[Group.MONOTONE_PERMUTATION] = monotone
     if unmixings[0] is not None and unmixings[1] is not None:
         if Group.SIGNED_PERMUTATION in groups:
             maps[ICA_ROW] = ica_map(unmixings[0], unmixings[1], moments, scaled=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from upto.evidence.intervals import r_squared
 from upto.questions.compare.images import Images
 from upto.questions.compare.pair import (
     CONSTANT,
+    UNMIXED,
     Map,
     Pair,
     PairMoments,
@@ -24,7 +26,7 @@ from upto.questions.compare.pair import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from upto.core.array_types import Index
     from upto.questions.compare.pair_options import Options
@@ -231,15 +233,19 @@ def fitted_maps(
     pair: Pair, moments: PairMoments, options: Options, *, fitted: bool
 ) -> dict[str, Map]:
     """Return every map between two runs, fitted on the fitted rows or on all rows."""
-    monotone = None
-    if Group.MONOTONE_PERMUTATION in options.groups:
-        monotone = pair.monotone_fit(fitted=fitted).fit()
     unmixings = (pair.source.unmixing_in_sample, pair.target.unmixing_in_sample)
     chosen = moments.everything
     if fitted:
         unmixings = (pair.source.unmixing, pair.target.unmixing)
         chosen = moments.fitted
-    maps = candidate_maps(options.groups, chosen, unmixings, monotone)
+    calls: list[Callable[[], Any]] = [partial(candidate_maps, options.groups, chosen, unmixings)]
+    if Group.MONOTONE_PERMUTATION in options.groups:
+        calls.append(lambda: pair.monotone_fit(fitted=fitted).fit())
+    found, *monotone = side_by_side(calls, width=pair.width)
+    maps: dict[str, Map] = found
+    if monotone:
+        others = {name: maps.pop(name) for name in (*UNMIXED, CONSTANT) if name in maps}
+        maps |= {Group.MONOTONE_PERMUTATION: monotone[0], **others}
     if pair.source.is_thin and Group.AFFINE in maps:
         maps[Group.AFFINE] = affine_from_rows(*pair.sample_rows(fitted=fitted))
     return maps
