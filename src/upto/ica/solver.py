@@ -138,7 +138,9 @@ class Problem:
         unmixing = (unmixing if self.is_plain else product(unmixing, self.inner)).T
         matrices = (unmixing, self.matrix.T) if self.is_narrow else (unmixing,)
         turns = (np.ascontiguousarray(matrix, dtype=dtype) for matrix in matrices)
-        params = (self.mean.astype(dtype), *turns)
+        # White rows are about zero already.
+        mean = self.mean.astype(dtype) if self.mean.any() else None
+        params = (mean, *turns)
         vectors = () if self.keep is None else (self.keep,)
         function = contrast_sums if self.keep is None else _of_kept
         statistic = partial(function, contrast=self.contrast, values=values)
@@ -233,9 +235,9 @@ def contrast_sums(
 ) -> Arrays:
     """Return the sums of g(s)xᵀ, g′(s) and, with `values`, G(s) over a block of rows.
 
-    With `whitening`, x are the white rows.
+    With `whitening`, x are the white rows; without `mean`, rows are centred.
     """
-    x = x - mean
+    x = x if mean is None else x - mean
     if whitening is not None:
         x = xp.matmul(x, whitening)
     sources = xp.matmul(x, unmixing)

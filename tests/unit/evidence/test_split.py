@@ -93,3 +93,17 @@ def test_rows_with_memory_are_held_out_as_one_stretch(rng):
     assert (np.diff(tested) == 1).all()
     assert tested[0] > held[0]
     assert tested[-1] < held[-1]
+
+
+@pytest.mark.parametrize("n_copies", [0, 1, 200])
+def test_rows_are_in_the_order_of_their_keys_and_equal_ones_together(n_copies, rng):
+    rows = rng.normal(size=(400, 2))
+    rows[:n_copies] = rows[200 : 200 + n_copies]
+    found = find_keys(ENGINE, [rows], 0)
+    assert sorted(found.order) == list(range(400))
+    assert found.copied
+    ordered = found.equal[found.order]
+    np.testing.assert_array_equal(np.unique(ordered), np.arange(400 - n_copies))
+    assert (np.diff(ordered) >= 0).all()
+    for first, second in ((0, 200), (n_copies - 1, 199 + n_copies)) if n_copies else ():
+        assert found.equal[first] == found.equal[second]

@@ -1,0 +1,78 @@
+"""Steps of a comparison in turn and side by side, with algebra on the host and in torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from in_torch import InTorch
+
+import upto
+from upto.engines import ThreadsEngine, TorchEngine, threads
+from upto.evidence.intervals import draw_resamples, mean_intervals
+
+
+@pytest.fixture(scope="module")
+def runs():
+    rng = np.random.default_rng(3)
+    x = rng.laplace(size=(900, 140))
+    turn = np.linalg.qr(rng.normal(size=(140, 140)))[0]
+    return x, x @ turn + 0.1 * rng.normal(size=(900, 140))
+
+
+def numbers(result):
+    """All errors of a result, in order."""
+    found = []
+    for fit in result.fits:
+        for errors in (fit.in_sample, fit.held_out, fit.chance_in_sample, fit.chance):
+            found += [errors.mean.value, errors.rms, errors.q99, errors.worst, errors.r2]
+        found += [fit.held_out.mean.low, fit.held_out.mean.high, fit.p_value]
+        found += [] if fit.supremum is None else [fit.supremum.high, fit.supremum.low or 0.0]
+    return np.array(found)
+
+
+def assert_alike(found, wanted, **tolerance):
+    assert found.verdict == wanted.verdict
+    assert [each.up_to for each in found.fits] == [each.up_to for each in wanted.fits]
+    assert [each.code for each in found.findings] == [each.code for each in wanted.findings]
+    np.testing.assert_allclose(numbers(found), numbers(wanted), **tolerance)
+
+
+@pytest.mark.parametrize("held_out", [0.3, 0.1])
+def test_many_cores_change_no_result(runs, held_out, monkeypatch):
+    in_turn = upto.compare(*runs, held_out=held_out)
+    monkeypatch.setattr(threads, "_n_cores", lambda: 5)
+    side_by_side = upto.compare(*runs, held_out=held_out)
+    assert_alike(side_by_side, in_turn, rtol=1e-9)
+
+
+def test_algebra_in_torch_changes_results_by_rounding_only(runs):
+    pytest.importorskip("torch")
+    here, there = (upto.compare(*runs, engine=engine) for engine in (ThreadsEngine(), InTorch()))
+    assert_alike(there, here, rtol=1e-4, atol=1e-7)
+
+
+def test_a_gpu_gives_the_results_of_the_cpu(runs):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    here, there = (upto.compare(*runs, engine=each) for each in (ThreadsEngine(), TorchEngine()))
+    assert_alike(there, here, rtol=1e-3, atol=1e-6)
+    several = [*runs, runs[0][:, ::-1]]
+    one, other = (upto.compare(*several, engine=each) for each in (ThreadsEngine(), TorchEngine()))
+    assert (other.pairs.up_to, other.pairs.agreement) == (one.pairs.up_to, one.pairs.agreement)
+    for mine, theirs in zip(other.pairs.matrices, one.pairs.matrices, strict=True):
+        errors = [np.array(each.error, dtype=float) for each in (mine, theirs)]
+        np.testing.assert_allclose(*errors, rtol=1e-3, atol=1e-6)
+
+
+def test_resamples_drawn_beforehand_are_those_that_would_be_drawn(rng):
+    values, others = rng.random((40, 3)), rng.random((60, 3)) + 0.5
+    wanted = mean_intervals(values, 5, others=others)
+    drawn = draw_resamples(40, 60, 5)
+    assert mean_intervals(values, 5, others=others, resamples=drawn) == wanted
+    # Those of other rows are not used.
+    clusters = np.repeat(np.arange(20), 2)
+    wanted = mean_intervals(values, 5, clusters=clusters)
+    assert mean_intervals(values, 5, clusters=clusters, resamples=drawn) == wanted
+    assert draw_resamples(5, 60, 5) is None
+    assert draw_resamples(5000, 60, 5) is None
