@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,15 +28,26 @@ class Pass:
 class WatchedEngine:
     """Another engine, with a log."""
 
-    def __init__(self, engine):
+    def __init__(self, engine, log=None):
         self.engine = engine
-        self.log = []
+        self.log = [] if log is None else log
 
     def __getattr__(self, name):
         # What an engine has beside the passes, such as algebra on its device.
         if name == "engine":
             raise AttributeError(name)
         return getattr(self.engine, name)
+
+    @contextmanager
+    def beside_others(self, n_items):
+        """Yield the engine for one of several items, with the same log."""
+        with self.engine.beside_others(n_items) as own:
+            yield WatchedEngine(own, self.log)
+
+    def roughly(self):
+        """Return the engine with rough products, with the same log."""
+        rough = getattr(self.engine, "roughly", None)
+        return self if rough is None else WatchedEngine(rough(), self.log)
 
     @property
     def name(self):

@@ -91,7 +91,12 @@ class TorchEngine:
     @property
     def n_at_a_time(self) -> int:
         """Number of items that are worked on at a time."""
-        return 1 if _chosen_device(self.device).type == "cpu" else _AT_A_TIME
+        device = _chosen_device(self.device)
+        if device.type == "cpu":
+            return 1
+        _, total = load_torch().cuda.mem_get_info(device)
+        # Blocks and white rows of each item need room.
+        return _AT_A_TIME if 2 * _free_memory(device) >= total else 1
 
     @contextmanager
     def beside_others(self, n_items: int) -> Iterator[TorchEngine]:

@@ -65,6 +65,8 @@ class Problem:
     @cached_property
     def is_narrow(self) -> bool:
         """Whether products with the raw rows would lose the narrow directions to rounding."""
+        if _is_identity(self.matrix):
+            return False
         squares, _ = eigh(self.matrix @ self.matrix.T)
         return bool(squares[0] < squares[-1] / NARROW**2)
 
@@ -128,7 +130,7 @@ class Problem:
     @cached_property
     def is_plain(self) -> bool:
         """Whether the coordinates of a pass are white as they are."""
-        return bool(np.array_equal(self.inner, np.eye(*self.inner.shape)))
+        return _is_identity(self.inner)
 
     def raw_means(
         self, rotations: Sequence[Float], dtype: str, *, values: bool = False
@@ -212,15 +214,25 @@ class Point:
         unclear: NDArray[np.bool_] = np.abs(self.excess) <= self.noise
         return unclear
 
-    @property
+    @cached_property
     def gradient(self) -> float:
         """The largest entry of the relative gradient."""
-        return float(np.abs(self.skew).max())
+        if "skew" in self.__dict__:
+            return float(np.abs(self.skew).max())
+        return float(compute(_largest_skew, self.cross, self.signs * self.counts)[0])
 
 
 def _skew(xp: Any, cross: Any, signs: Any) -> Arrays:
     signed = signs[:, None] * cross
     return (signed - signed.T,)
+
+
+def _largest_skew(xp: Any, cross: Any, signs: Any) -> Arrays:
+    return (xp.max(xp.abs(_skew(xp, cross, signs)[0])),)
+
+
+def _is_identity(matrix: Float) -> bool:
+    return bool(np.array_equal(matrix, np.eye(*matrix.shape)))
 
 
 def contrast_sums(

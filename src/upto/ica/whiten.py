@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import array_api_compat
 import numpy as np
 import scipy.linalg
 
@@ -148,8 +149,18 @@ def _principal_whitening(
 
 
 def _svd(xp: Any, matrix: Any) -> Arrays:
+    if array_api_compat.is_torch_namespace(xp):
+        # On a device, a decomposition of the square takes a fifth of the time.
+        squares, right = xp.linalg.eigh(xp.matmul(matrix.T, matrix))
+        if bool(squares[0] > _EASILY_SQUARED * squares[-1]):
+            values, right = xp.sqrt(xp.flip(squares)), xp.flip(right, axis=1)
+            return xp.matmul(matrix, right / values), values, right.T
     left, values, right = xp.linalg.svd(matrix, full_matrices=False)
     return left, values, right
+
+
+_EASILY_SQUARED = 1e-4
+"""Smallest over largest squared singular value above which squares keep twelve digits."""
 
 
 def _kept(n_components: int | float | None, variances: Float) -> int:

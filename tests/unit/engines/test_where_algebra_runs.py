@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from in_torch import InTorch
 
-from upto.engines import ThreadsEngine, TorchEngine, algebra_on, column_medians
+from upto.engines import ThreadsEngine, TorchEngine, algebra_on, column_medians, row_moments
 from upto.engines.algebra import compute, eigh, polar_factor_by_products, product
 from upto.engines.array_functions import bits_of, interpolate_columns
 from upto.engines.device_rows import _copy, namespace_on, placed_param
+from upto.ica.whiten import find_whitening
 from upto.measures import distance_quantile
 
 
@@ -160,3 +161,17 @@ def test_large_blocks_are_copied_whole_and_refused_if_digits_would_be_lost(rng):
     np.testing.assert_array_equal(here, block)
     with pytest.raises(TypeError):
         _copy(np.empty(block.shape, dtype=np.int64), block)
+
+
+@pytest.mark.parametrize("condition", [5.0, 1e4])
+def test_principal_directions_in_torch_are_those_of_numpy(condition, rng):
+    pytest.importorskip("torch")
+    rows = rng.normal(size=(500, 30)) @ np.diag(np.geomspace(1.0, condition, 30))
+    part = row_moments(ThreadsEngine(), rows)
+    here = find_whitening(part)
+    with algebra_on(InTorch(), 30):
+        there = find_whitening(part)
+    np.testing.assert_allclose(there.variances, here.variances, rtol=1e-9)
+    np.testing.assert_allclose(there.inverse @ there.matrix, np.eye(30), atol=1e-8)
+    signs = np.sign(np.sum(here.matrix * there.matrix, axis=1))
+    np.testing.assert_allclose(signs[:, None] * there.matrix, here.matrix, rtol=1e-6, atol=1e-9)
