@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 import upto
 from upto import ICA, Aligner, apply_transform, save_transform
-from upto.alignment import fit_maps, row_errors, row_errors_both_ways
+from upto.alignment import MonotoneFit, fit_maps, row_errors, row_errors_both_ways
 from upto.core import Group
 from upto.engines import (
     DaskEngine,
     ThreadsEngine,
     TorchEngine,
     algebra_on,
+    column_medians,
     cross_moments,
     cross_scatters,
     leading_eigenvectors,
@@ -44,7 +45,7 @@ from upto.ica import (
 )
 from upto.ica.components import whitening_for
 from upto.ica.whiten import shrunk
-from upto.measures import diameter, pair_moments
+from upto.measures import diameter, distance_quantile, pair_moments
 from upto.questions.compare.images import TURNS
 from upto.testing import embeddings_strategy, random_element
 
@@ -431,6 +432,9 @@ def test_every_statistic_was_sent_through_pickle(monkeypatch, tmp_path):
         nearest_rotation(wide)
         pseudo_inverse(product(wide, wide.T) + np.eye(300))
         leading_eigenvectors(product(wide, wide.T), 3)
+        column_medians(wide)
+        distance_quantile(wide, 0.5)
+        MonotoneFit(wide, wide)
     pair_moments(*pair(), engine=ENGINES["pickling"])
     narrow_passes(ENGINES["pickling"])
     save_transform(tmp_path / "ica.safetensors", ICA(2, random_state=0).fit(pair()[0]))

@@ -18,6 +18,7 @@ from upto.core import InputError
 from upto.core.array_types import Float, Index
 from upto.engines import compute, match
 from upto.engines.array_functions import interpolate_columns
+from upto.engines.threads import WIDEST_SIDE_BY_SIDE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -230,9 +231,7 @@ class MonotoneFit:
         if order is not None:
             target, correlation = target[order], source.correlation(self._target, order)
         else:
-            if self._correlation is None:
-                self._correlation = source.correlation(self._target)
-            correlation = self._correlation
+            correlation = self._correlated()
         gain = correlation**2 * target.var(axis=0)
         sources, targets = match(gain)
         index = np.full(target.shape[1], -1, dtype=np.intp)
@@ -249,6 +248,15 @@ class MonotoneFit:
         values = knots.copy()
         knots[:, targets], values[:, targets] = places.T, heights.T
         return MonotoneMap(index=index, knots=knots, values=values, target_mean=target.mean(axis=0))
+
+    def _correlated(self) -> Float:
+        """Return the rank correlations, which are kept unless they are large."""
+        if self._correlation is not None:
+            return self._correlation
+        found = self._source.correlation(self._target)
+        if max(found.shape) < WIDEST_SIDE_BY_SIDE:
+            self._correlation = found
+        return found
 
 
 def monotone_errors(

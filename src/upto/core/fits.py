@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from upto.core.estimate import Estimate
@@ -96,6 +96,16 @@ class Shared(Record):
     def share(self) -> float:
         """Fraction of directions with close agreement, relative to the run with more of them."""
         return self.n_closely / max(self.n_first, self.n_second, 1)
+
+    def flipped(self) -> Shared:
+        """Exchange the runs."""
+        return replace(
+            self,
+            n_first=self.n_second,
+            n_second=self.n_first,
+            variance_first=self.variance_second,
+            variance_second=self.variance_first,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

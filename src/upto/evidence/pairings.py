@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,10 +44,6 @@ class Close:
     second: Float
     first_factor: float = 1.0
     second_factor: float = 1.0
-
-    def first_rows(self, count: int) -> Close:
-        """Return the first rows."""
-        return replace(self, first=self.first[:count], second=self.second[:count])
 
     @property
     def key(self) -> tuple[int, int]:

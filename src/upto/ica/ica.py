@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -217,7 +218,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             restarts=self.restarts,
             rank_tolerance=self.rank_tolerance,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            **in_our_words(given, ICA().get_params(deep=False)),
+            **in_our_words(given, _defaults()),
         )
 
     def keep(self, fitted: Fitted, dtype: Any = np.float64) -> Self:
@@ -267,3 +268,9 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def _dropped(dropped: Dropped | None) -> str:
     return "." if dropped is None else f" ({dropped.words})."
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    # Scikit-learn inspects the signature anew for every call.
+    return dict(ICA().get_params(deep=False))

@@ -109,18 +109,10 @@ def _turned(turn: Float, rotation: Float) -> Float:
 
 
 def _turn(xp: Any, turn: Any, rotation: Any) -> Arrays:
-    return (xp.matmul(_cayley(xp, turn)[0], rotation),)
-
-
-def cayley(turn: Float) -> Float:
-    """Return a rotation equal to the exponential of an antisymmetric matrix to second order."""
-    return compute(_cayley, turn)[0]
-
-
-def _cayley(xp: Any, turn: Any) -> Arrays:
+    """Turn a rotation by Cayley's transform: to second order, the exponential of a skew matrix."""
     half = 0.5 * turn
     identity = xp.eye(turn.shape[0], dtype=turn.dtype)
-    return (xp.linalg.solve(identity - half, identity + half),)
+    return (xp.matmul(xp.linalg.solve(identity - half, identity + half), rotation),)
 
 
 def _slack(point: Point, dtype: str) -> float:

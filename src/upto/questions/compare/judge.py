@@ -11,7 +11,7 @@ from upto.core import Agreement, Group, Shared
 from upto.evidence.pairings import smallest_p_value
 from upto.questions.compare.pair import CONSTANT, iterate_errors
 from upto.questions.compare.prediction import Candidate
-from upto.questions.compare.shared_directions import AGREEING, CLOSELY, find_shared
+from upto.questions.compare.shared_directions import AGREEING, CLOSELY
 from upto.questions.compare.verdict import LEVEL, ROUNDING, strictest_group, word_for
 
 if TYPE_CHECKING:
@@ -44,15 +44,7 @@ class Outcome:
 
     def flipped(self, backward: Onto) -> Outcome:
         """Return the agreement seen from the second run, with the scores of the reverse maps."""
-        shared = self.shared
-        if shared is not None:
-            shared = replace(
-                shared,
-                n_first=shared.n_second,
-                n_second=shared.n_first,
-                variance_first=shared.variance_second,
-                variance_second=shared.variance_first,
-            )
+        shared = None if self.shared is None else self.shared.flipped()
         return replace(self, candidates=backward.candidates, shared=shared)
 
     def alone(self) -> Outcome:
@@ -90,7 +82,7 @@ def judge(pair: Pair, relation: Relation, options: Options) -> Outcome:
         return outcome("chance" if enough <= LEVEL / 5 else "undecided")
     directions, turned, share, found = [forward], pair, 1.0, None
     if not options.one_way and relation.canonical is not None:
-        found = find_shared(pair, relation.canonical)
+        found = relation.canonical.shared
         if found.n_shared == found.n_first < found.n_second:
             # The first run is an image of the second: it spans some of its directions.
             directions, turned = [backward], pair.flipped()

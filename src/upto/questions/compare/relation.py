@@ -15,6 +15,7 @@ from upto.questions.compare.prediction import Onto, map_both_ways
 from upto.questions.compare.shared_directions import Canonical, find_canonical
 
 if TYPE_CHECKING:
+    from upto.core.array_types import Float
     from upto.questions.compare.pair import Pair, PairMoments
     from upto.questions.compare.pair_options import Options
 
@@ -75,24 +76,30 @@ def _tested(pair: Pair, relation: Relation, options: Options) -> Relation:
     x, y = pair.source.paired, pair.target.paired
     names = [name for name in forward.maps if name != CONSTANT]
     memory = pair.split.memory
-    near = pair.side(pair.source).near & pair.side(pair.target).near
-    near[TESTED_ROWS:] = False
+    near = (pair.side(pair.source).near & pair.side(pair.target).near)[:TESTED_ROWS]
+    strata = None if pair.paired_strata is None else pair.paired_strata[:TESTED_ROWS]
+    tested: dict[int, Float] = {}
+
+    def first(rows: Float) -> Float:
+        # Once for each: questions about the same rows share a product.
+        return tested.setdefault(id(rows), rows[:TESTED_ROWS])
+
+    def image(onto: Onto, name: str) -> Float:
+        # A view would keep the images of all rows.
+        return onto.images.of(name)[:TESTED_ROWS].copy()
+
     questions: list[list[Close]] = []
     for name in names:
         # Innovations are cut off about their medians, which do not turn with the rows.
         if forward.images.is_turn(name) and memory is None:
-            rows = forward.images.turned(name), forward.images.target(name)
+            rows = first(forward.images.turned(name)), first(forward.images.target(name))
             factors = {(forward.images.factor(name), 1.0), (1.0, backward.images.factor(name))}
             questions.append([Close(*rows, *each) for each in sorted(factors)])
         else:
-            ways = (forward.images.of(name), y), (x, backward.images.of(name))
+            ways = (image(forward, name), first(y)), (first(x), image(backward, name))
             questions.append([Close(*each) for each in ways])
     if canonical is not None:
-        questions.append([Close(canonical.first, canonical.second)])
-    strata = pair.paired_strata
-    if memory is not None:
-        questions = [[each.first_rows(TESTED_ROWS) for each in ways] for ways in questions]
-        near, strata = near[:TESTED_ROWS], None if strata is None else strata[:TESTED_ROWS]
+        questions.append([Close(first(canonical.first), first(canonical.second))])
     *of_maps, shared = pairing_p_values(
         questions,
         near=near,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,9 +11,12 @@ import scipy.linalg
 from upto.core import Shared
 from upto.core.array_types import Float
 from upto.engines.algebra import compute, product
+from upto.engines.threads import WIDEST_SIDE_BY_SIDE
 from upto.questions.compare.side import White, explained_variance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from upto.engines import CrossMoments
     from upto.engines.base import Arrays
     from upto.evidence.memory import Memory
@@ -37,25 +40,16 @@ class Canonical:
     """Canonical directions of two runs from the fitted rows, and held-out rows along them.
 
     `first` and `second` are rows along the directions at unit variance, weighted by the correlation
-    on the fitted rows, so that directions that do not agree count little. `agreement` is the
-    held-out R² of each pair; the directions of each run are its white ones, turned.
+    on the fitted rows, so that directions that do not agree count little.
     """
 
     first: Float
     second: Float
-    agreement: Float
-    whites: tuple[White, White]
-    turns: tuple[Float, Float]
+    shared: Shared
 
     def flipped(self) -> Canonical:
         """Swap the runs."""
-        return replace(
-            self,
-            first=self.second,
-            second=self.first,
-            whites=self.whites[::-1],
-            turns=self.turns[::-1],
-        )
+        return Canonical(first=self.second, second=self.first, shared=self.shared.flipped())
 
 
 def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
@@ -75,27 +69,30 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     for rows in (x, y):
         # With fewer rows than coordinates, held-out rows are orthogonal to the fitted ones.
         rows[np.abs(rows) < _ROUNDED] = 0.0
-    return Canonical(
+    agreement = _squared_correlations(*(_new(rows, pair.split.memory) for rows in (x, y)))
+    found = Canonical(
         first=x * strength,
         second=y * strength,
-        agreement=_squared_correlations(*(_new(rows, pair.split.memory) for rows in (x, y))),
-        whites=(first, second),
-        turns=(left, right),
+        shared=_find_shared(pair, agreement, whites, (left, right)),
     )
+    if pair.width >= WIDEST_SIDE_BY_SIDE:
+        for side in sides:
+            side.forget_white()
+    return found
 
 
-def find_shared(pair: Pair, canonical: Canonical) -> Shared:
-    """Count the directions that agree on held-out rows.
+def _find_shared(
+    pair: Pair, agreement: Float, whites: Sequence[White], turns: tuple[Float, Float]
+) -> Shared:
+    """Count the directions whose held-out R², their agreement, is large.
 
-    The others are not tested if fewer rows than directions were fitted.
+    The others are not tested if fewer rows than directions were fitted. The directions of each run
+    are its white ones, turned.
     """
-    agreement = canonical.agreement
     agreeing = agreement >= AGREEING
     first, second = (
         explained_variance(run.fitted, white, turn, agreeing)
-        for run, white, turn in zip(
-            (pair.source, pair.target), canonical.whites, canonical.turns, strict=True
-        )
+        for run, white, turn in zip((pair.source, pair.target), whites, turns, strict=True)
     )
     n_fitted = len(pair.split.parts) - pair.split.n_held_out
     n_first, n_second = pair.source.summary.rank, pair.target.summary.rank

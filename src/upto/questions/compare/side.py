@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import SortedColumns
 from upto.core.array_types import Float
-from upto.engines.algebra import product, whitening_of
+from upto.engines.algebra import column_medians, product, whitening_of
 from upto.engines.directions import COVARIANCE, centred_rows
 from upto.evidence.pairings import are_near
 
@@ -121,6 +121,10 @@ class Side:
             self._white = found
         return self._white
 
+    def forget_white(self) -> None:
+        """Free the memory of the white directions, which are computed again if needed."""
+        self._white = None
+
     def sample_along(self, white: White) -> Float:
         """Return the rows in memory along white directions."""
         rows = self.sample_rows(fitted=self.split.n_held_out > 0)
@@ -160,6 +164,6 @@ def _inner(rows: Float) -> NDArray[np.bool_]:
     """Mark all rows but the outermost one in a hundred."""
     inner = np.zeros(len(rows), dtype=bool)
     if len(rows):
-        away = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+        away = np.linalg.norm(rows - column_medians(rows), axis=1)
         inner[np.argsort(away, kind="stable")[: len(rows) - -(-len(rows) // 100)]] = True
     return inner
