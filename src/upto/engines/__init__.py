@@ -33,6 +33,7 @@ from upto.engines.threads import (
     blas_threads_for,
     has_cores_to_spare,
     items_side_by_side,
+    meanwhile,
     side_by_side,
 )
 
@@ -60,6 +61,7 @@ __all__ = [
     "items_side_by_side",
     "leading_eigenvectors",
     "match",
+    "meanwhile",
     "moments",
     "nearest_rotation",
     "product",

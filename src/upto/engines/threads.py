@@ -341,6 +341,16 @@ def has_cores_to_spare(width: int) -> bool:
 _MANY_CORES = 4
 
 
+def meanwhile(first: Callable[[], S], second: Callable[[], T], *, width: int) -> tuple[S, T]:
+    """Call one function in another thread while this one calls the other, if cores are idle."""
+    if not has_cores_to_spare(width):
+        return first(), second()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(copy_context().run, first)
+        found = second()
+        return waiting.result(), found
+
+
 @cache
 def _numpy_namespace() -> Any:
     return array_api_compat.array_namespace(np.empty(0))

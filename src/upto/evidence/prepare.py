@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings, Finding, RunSummary
 from upto.core.array_types import Float
-from upto.engines import Moments, column_medians, moments
+from upto.engines import Moments, column_medians, meanwhile, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows
 from upto.evidence.split import pick_rows, take_rows
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.core import Diameter
     from upto.engines.base import Engine
     from upto.engines.passes import Survey
     from upto.evidence.split import Split
@@ -119,22 +120,32 @@ def prepare_run(
     rounding = stored_rounding(sample)
     span = find_span(everything, sample, rounding)
     rank = span.rank
-    extent = diameter(engine, rows, everything.mean, sample[:QUANTILE_ROWS])
-    findings = run_findings(run, rank=rank, n_dead=n_dead)
-    findings += _extent_findings(run, extent.value, _bulk_extent(sample[:QUANTILE_ROWS]))
-    unmixing = unmixing_in_sample = scores = None
-    n_components = n_non_gaussian = None
-    if ica:
+
+    def find_extents() -> tuple[Diameter, float]:
+        some = sample[:QUANTILE_ROWS]
+        return diameter(engine, rows, everything.mean, some), _bulk_extent(some)
+
+    def find_unmixings() -> tuple[Unmixing | None, Unmixing | None]:
+        if not ica:
+            return None, None
         fitting = split.first_rows(run.n_samples, 0)
         wanted = n_components_for(len(fitting), rank)
         whitening = None if span.is_thin else leading_whitening(fitted, wanted, rank)
         unmixing = _unmix(engine, rows, fitted, fitting, wanted, whitening, seed)
-        if in_sample:
-            everyone = split.first_rows(run.n_samples)
-            whitening = None if span.is_thin else _whitening_along(span, everything, wanted)
-            unmixing_in_sample = _unmix(
-                engine, rows, everything, everyone, wanted, whitening, seed, unmixing
-            )
+        if not in_sample:
+            return unmixing, None
+        everyone = split.first_rows(run.n_samples)
+        whitening = None if span.is_thin else _whitening_along(span, everything, wanted)
+        return unmixing, _unmix(
+            engine, rows, everything, everyone, wanted, whitening, seed, unmixing
+        )
+
+    both = meanwhile(find_extents, find_unmixings, width=run.n_features)
+    (extent, bulk), (unmixing, unmixing_in_sample) = both
+    findings = run_findings(run, rank=rank, n_dead=n_dead)
+    findings += _extent_findings(run, extent.value, bulk)
+    scores = n_components = n_non_gaussian = None
+    if unmixing is not None:
         n_components = len(unmixing.components)
         scores = _judge_components(engine, rows, unmixing, split)
         findings += _ica_findings(run, unmixing, scores, rank=rank, split=split)
