@@ -11,6 +11,8 @@ from upto.engines.device_rows import host_array, namespace_on, placed_param
 class InTorch(ThreadsEngine):
     """The threads engine, with the algebra of a GPU."""
 
+    is_elsewhere = True
+
     def compute(self, function: Any, *arrays: Any) -> tuple[Any, ...]:
         """Call a function of matrices in the namespace of torch."""
         import torch

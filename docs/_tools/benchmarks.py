@@ -680,7 +680,10 @@ SECTIONS = (
         "is shown. The gradient is taken between components that can be distinguished; the column "
         "gives their number. *Passes* are iterations for peers; for ours they are all reads of the "
         "rows, where a read of a sample counts as a fraction. The floor is the products of those "
-        "passes and of whitening, in single precision.",
+        "passes and of whitening, in single precision. At 222,000×384 it is what bounds ours: only "
+        "fewer passes would help, and a start on half of the rows takes more. At 5,000×10 all "
+        "libraries take less than a tenth of a second; a step of ours takes 0.6 ms, half of "
+        "it outside the pass.",
         judged=ica_on_the_cpu,
         hidden=("tolerance",),
     ),

@@ -89,6 +89,11 @@ class TorchEngine:
             raise _shortage(device, what) from None
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether the cores of this machine have little to do during a pass."""
+        return bool(_chosen_device(self.device).type != "cpu")
+
+    @property
     def n_at_a_time(self) -> int:
         """Number of items that are worked on at a time."""
         device = _chosen_device(self.device)

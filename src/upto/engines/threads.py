@@ -311,11 +311,14 @@ def blas_threads_for(width: int) -> Any:
     return _one_blas_thread() if width < _WIDE else nullcontext()
 
 
-def side_by_side(calls: Sequence[Callable[[], T]], *, width: int | None = None) -> list[T]:
+def side_by_side(
+    calls: Sequence[Callable[[], T]], *, width: int | None = None, blas_threads: int | None = None
+) -> list[T]:
     """Call functions in threads that share the cores, and return their results in order.
 
     Functions of matrices of a `width` are called in turn if these are so narrow that starting a
-    thread takes as long, or so wide that those of several functions fill the memory.
+    thread takes as long, or so wide that those of several functions fill the memory. Functions that
+    call others side by side need one BLAS thread: how many there are must not depend on timing.
     """
     cores = _n_cores()
     n_threads = min(len(calls), cores)
@@ -323,29 +326,33 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, width: int | None = None) 
         n_threads = 1
     if n_threads <= 1:
         return [call() for call in calls]
-    limit = _limits.at_most(cores // n_threads)
+    limit = _limits.at_most(blas_threads or cores // n_threads)
     # Not the threads of passes, for which a call may wait.
     with limit, ThreadPoolExecutor(n_threads) as pool:
         waiting = [pool.submit(copy_context().run, call) for call in calls]
         return [each.result() for each in waiting]
 
 
-def has_cores_to_spare(width: int) -> bool:
-    """Return whether long steps with matrices of this width are worth doing side by side.
+def has_cores_to_spare(engine: Any, width: int) -> bool:
+    """Return whether steps with matrices of this width are worth doing side by side.
 
-    Few cores are busy with one of them, and of wide matrices memory has room for one.
+    The cores have little to do while an engine computes on a device, and of wide matrices memory
+    has room for one step. Otherwise the cores are busy with a single step.
     """
-    return _n_cores() >= _MANY_CORES and width < WIDEST_SIDE_BY_SIDE
+    is_idle = bool(getattr(engine, "is_elsewhere", False)) and _n_cores() >= _MANY_CORES
+    return is_idle and width < WIDEST_SIDE_BY_SIDE
 
 
 _MANY_CORES = 4
 
 
-def meanwhile(first: Callable[[], S], second: Callable[[], T], *, width: int) -> tuple[S, T]:
+def meanwhile(
+    engine: Any, first: Callable[[], S], second: Callable[[], T], *, width: int
+) -> tuple[S, T]:
     """Call one function in another thread while this one calls the other, if cores are idle."""
-    if not has_cores_to_spare(width):
+    if not has_cores_to_spare(engine, width):
         return first(), second()
-    with ThreadPoolExecutor(1) as pool:
+    with _one_blas_thread(), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(copy_context().run, first)
         found = second()
         return waiting.result(), found

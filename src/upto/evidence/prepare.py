@@ -140,7 +140,7 @@ def prepare_run(
             engine, rows, everything, everyone, wanted, whitening, seed, unmixing
         )
 
-    both = meanwhile(find_extents, find_unmixings, width=run.n_features)
+    both = meanwhile(engine, find_extents, find_unmixings, width=run.n_features)
     (extent, bulk), (unmixing, unmixing_in_sample) = both
     findings = run_findings(run, rank=rank, n_dead=n_dead)
     findings += _extent_findings(run, extent.value, bulk)

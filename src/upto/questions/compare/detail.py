@@ -90,10 +90,11 @@ def compare_in_detail(
         # Of wide runs, memory has room for few matrices at a time.
         del moments
         resamples = None
-        if has_cores_to_spare(pair.width):
+        if has_cores_to_spare(pair.engine, pair.width):
+            pair.whiten()
             n_kept = int(np.count_nonzero(_kept_and_fitted(pair)))
             steps.append(partial(draw_resamples, split.n_held_out, n_kept, options.seed))
-            inside_sample, judged, chance, resamples = side_by_side(steps)
+            inside_sample, judged, chance, resamples = side_by_side(steps, blas_threads=1)
         else:
             inside_sample, judged = steps.pop(0)(), steps.pop(0)()
             pair.sides.clear()

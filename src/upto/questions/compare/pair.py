@@ -123,6 +123,15 @@ class Pair:
         rows = self.sample_rows(fitted=fitted)
         return [SortedColumns(each[:MONOTONE_ROWS]) for each in rows]
 
+    def whiten(self) -> None:
+        """Find the white directions of both runs now, side by side.
+
+        The moments then have the inverse of the same decomposition, whoever needs it first.
+        """
+        if self.split.n_held_out:
+            sides = [self.side(run) for run in (self.source, self.target)]
+            side_by_side([side.white for side in sides], width=self.width)
+
     def rows_to_judge(self, *, held_out: bool) -> tuple[Any, Any, NDArray[np.bool_] | None]:
         """Return rows of both runs on which maps are evaluated, and a mask of those to keep."""
         if not held_out:

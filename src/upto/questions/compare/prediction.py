@@ -112,9 +112,7 @@ def map_both_ways(
     rows were held out, maps are fitted and evaluated on all rows.
     """
     holding = pair.split.n_held_out > 0
-    if holding:
-        sides = [pair.side(run) for run in (pair.source, pair.target)]
-        side_by_side([side.white for side in sides], width=pair.width)
+    pair.whiten()
     maps = fitted_maps(pair, moments, options, fitted=holding)
     # Flipped after the fit: rotations and matchings are those of the maps.
     back = pair.flipped()

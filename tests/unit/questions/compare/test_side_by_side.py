@@ -38,11 +38,17 @@ def assert_alike(found, wanted, **tolerance):
 
 
 @pytest.mark.parametrize("held_out", [0.3, 0.1])
-def test_many_cores_change_no_result(runs, held_out, monkeypatch):
+def test_steps_side_by_side_change_no_result(runs, held_out, monkeypatch):
+    class Elsewhere(ThreadsEngine):
+        is_elsewhere = True
+
     in_turn = upto.compare(*runs, held_out=held_out)
     monkeypatch.setattr(threads, "_n_cores", lambda: 5)
-    side_by_side = upto.compare(*runs, held_out=held_out)
-    assert_alike(side_by_side, in_turn, rtol=1e-9)
+    assert threads.has_cores_to_spare(Elsewhere(), 140)
+    assert not threads.has_cores_to_spare(ThreadsEngine(), 140)
+    several = [upto.compare(*runs, held_out=held_out, engine=Elsewhere()) for _ in range(2)]
+    assert several[0].fits == several[1].fits
+    assert_alike(several[0], in_turn, rtol=1e-9)
 
 
 def test_algebra_in_torch_changes_results_by_rounding_only(runs):
