@@ -849,8 +849,9 @@ SECTIONS = (
         "for each run a product and an eigendecomposition, for each pair a cross product, two "
         "SVDs and four maps of the held-out rows. The memory at 4,096 columns is some forty "
         "matrices of 134 MB: of each run moments, axes and inverses of the fitted and of all rows, "
-        "of the pair cross products, rotations and maps both ways. Most of the time of "
-        "`similarity` is spent on 50 half-samples, each with ranks, neighbours and whitenings of "
+        "of the pair cross products, rotations and maps both ways. At 512 columns most of the "
+        "time is products with thousands of rows, sorting and resampling, not algebra of this "
+        "width. Most of the time of `similarity` is spent on 50 half-samples, each with ranks, neighbours and whitenings of "
         "its own.",
         judged=comparing_wide_runs,
         hidden=("outcome",),
@@ -864,7 +865,7 @@ SECTIONS = (
         "first. The floor is moving the rows to the GPU at the measured bandwidth, and the "
         "products of the passes at the measured rate in float32 or reading rows on the GPU, the "
         "larger of the two. With few rows the GPU waits for the host, which matches coordinates, "
-        "sorts columns, compares distances within samples, and computes p-values and intervals.",
+        "bounds the worst errors, and computes p-values and intervals.",
         judged=comparing_on_a_gpu,
         hidden=("outcome",),
     ),
