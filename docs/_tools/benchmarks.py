@@ -851,8 +851,8 @@ SECTIONS = (
         "matrices of 134 MB: of each run moments, axes and inverses of the fitted and of all rows, "
         "of the pair cross products, rotations and maps both ways. At 512 columns most of the "
         "time is products with thousands of rows, sorting and resampling, not algebra of this "
-        "width. Most of the time of `similarity` is spent on 50 half-samples, each with ranks, neighbours and whitenings of "
-        "its own.",
+        "width. Most of the time of `similarity` is spent on 50 half-samples, each with ranks, "
+        "neighbours and whitenings of its own.",
         judged=comparing_wide_runs,
         hidden=("outcome",),
     ),

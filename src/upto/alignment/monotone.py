@@ -18,7 +18,7 @@ from upto.core import InputError
 from upto.core.array_types import Float, Index
 from upto.engines import compute, match
 from upto.engines.array_functions import interpolate_columns
-from upto.engines.threads import WIDEST_SIDE_BY_SIDE
+from upto.engines.concurrent_steps import WIDEST_SIDE_BY_SIDE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

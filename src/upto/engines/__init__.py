@@ -14,6 +14,13 @@ from upto.engines.algebra import (
 from upto.engines.base import Engine, add, block_length
 from upto.engines.choose import ENGINE_NAMES, choose_engine
 from upto.engines.cluster import DaskEngine
+from upto.engines.concurrent_steps import (
+    has_cores_to_spare,
+    items_side_by_side,
+    meanwhile,
+    side_by_side,
+)
+from upto.engines.cores import blas_threads_for
 from upto.engines.device import TorchEngine
 from upto.engines.device_rows import host_array
 from upto.engines.passes import (
@@ -28,14 +35,7 @@ from upto.engines.passes import (
     select_rows,
     survey,
 )
-from upto.engines.threads import (
-    ThreadsEngine,
-    blas_threads_for,
-    has_cores_to_spare,
-    items_side_by_side,
-    meanwhile,
-    side_by_side,
-)
+from upto.engines.threads import ThreadsEngine
 
 __all__ = [
     "ENGINE_NAMES",

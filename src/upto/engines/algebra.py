@@ -17,8 +17,8 @@ import array_api_compat
 import numpy as np
 import scipy.linalg
 
+from upto.engines.cores import blas_threads_for
 from upto.engines.device_rows import load_torch
-from upto.engines.threads import blas_threads_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

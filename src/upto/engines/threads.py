@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from upto.engines.base import add, block_length
 from upto.engines.blocks import common_length, no_rows, slices_of
+from upto.engines.cores import n_cores, one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,16 +24,8 @@ if TYPE_CHECKING:
 
     from upto.engines.base import Arrays, Combine, Statistic
 
-S = TypeVar("S")
 T = TypeVar("T")
 
-_WIDE = 512
-"""Width below which one BLAS thread factorises matrices faster than several."""
-WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 3000, 4
-"""Width from which work is done one item after another, and the most items at a time: each needs
-memory for a few square matrices."""
-_NARROWEST_SIDE_BY_SIDE = 128
-"""Width of matrices below which starting a thread takes as long as their algebra."""
 _TASKS = 64
 """Number of tasks, which fixes the order of summation independently of the number of threads."""
 
@@ -72,7 +61,7 @@ class ThreadsEngine:
     @property
     def n_at_a_time(self) -> int:
         """Number of items that are worked on at a time, if there are as many."""
-        return self.n_threads or _n_cores()
+        return self.n_threads or n_cores()
 
     @contextmanager
     def beside_others(self, n_items: int) -> Iterator[ThreadsEngine]:
@@ -165,14 +154,14 @@ class ThreadsEngine:
         blocks = slices_of(n_samples, length)
         size = 1 if block_by_block else -(-len(blocks) // _TASKS)
         tasks = [blocks[i : i + size] for i in range(0, len(blocks), size or 1)]
-        n_threads = min(self.n_threads or _n_cores(), len(tasks))
+        n_threads = min(self.n_threads or n_cores(), len(tasks))
         if n_threads <= 1:
-            limits = nullcontext() if len(tasks) == 1 else _one_blas_thread()
+            limits = nullcontext() if len(tasks) == 1 else one_blas_thread()
             with limits:
                 for task in tasks:
                     yield task, work(task)
             return
-        with _one_blas_thread():
+        with one_blas_thread():
             pool = _pool(n_threads)
             waiting = deque((task, pool.submit(work, task)) for task in tasks[: n_threads + 1])
             try:
@@ -190,172 +179,15 @@ class ThreadsEngine:
                 wait([future for _, future in waiting])
 
 
-@contextmanager
-def items_side_by_side(
-    engine: Any, work: Callable[[Any, S], T], items: Sequence[S], *, width: int
-) -> Iterator[Iterator[T]]:
-    """Give an iterator of ``work(engine, item)`` of every item, in order, several at a time.
-
-    Factorising narrow matrices takes one thread, so other items occupy the other cores, or the
-    device. Engines without `n_at_a_time` work on one item at a time, as do all of them where
-    matrices are wide: their factorisations use all cores and need most memory.
-    """
-    n_threads = 1
-    if width < WIDEST_SIDE_BY_SIDE:
-        n_threads = min(getattr(engine, "n_at_a_time", 1), len(items), _SIDE_BY_SIDE)
-    if n_threads <= 1:
-        yield (work(engine, item) for item in items)
-        return
-    waiting: deque[Future[T]] = deque()
-    left = iter(items)
-
-    def call(item: S) -> T:
-        with engine.beside_others(n_threads) as own:
-            return work(own, item)
-
-    # Not the threads of passes, for which an item may wait. BLAS threads would wait for each other.
-    with _one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-
-        def submit(count: int) -> None:
-            for item in islice(left, count):
-                waiting.append(pool.submit(copy_context().run, call, item))
-
-        def results() -> Iterator[T]:
-            while waiting:
-                yield waiting.popleft().result()
-                submit(1)
-
-        try:
-            submit(n_threads + 1)
-            yield results()
-        finally:
-            for future in waiting:
-                future.cancel()
-            wait(waiting)
-
-
-@cache
-def _n_cores() -> int:
-    # Asking the system takes as long as a pass over few rows.
-    return os.cpu_count() or 1
-
-
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     # Starting threads for every pass takes as long as a pass over few rows.
     return ThreadPoolExecutor(n_threads, thread_name_prefix="upto")
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    # Finding the libraries of a process takes as long as a pass over few rows.
-    return ThreadpoolController()
-
-
-class _Limits:
-    """Limits on the number of BLAS threads, one setting for the whole process.
-
-    Several threads may set limits at the same time: the smallest applies, and the original number
-    is restored when the last one ends, in whatever order they end.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._limits: list[int] = []
-        self._before: list[tuple[Any, int]] = []
-
-    @contextmanager
-    def at_most(self, n_threads: int) -> Iterator[None]:
-        """Limit BLAS to a number of threads."""
-        with self._lock:
-            if not self._limits:
-                libraries = _controller().select(user_api="blas").lib_controllers
-                self._before = [(each, each.num_threads) for each in libraries]
-            self._limits.append(n_threads)
-            self._apply()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._limits.remove(n_threads)
-                self._apply()
-
-    def lift(self) -> None:
-        """Forget the limits of threads that a fork left behind."""
-        self._lock = Lock()
-        self._limits.clear()
-        self._apply()
-
-    def _apply(self) -> None:
-        for library, before in self._before:
-            library.set_num_threads(min(before, *self._limits) if self._limits else before)
-
-
-_limits = _Limits()
-
 if hasattr(os, "register_at_fork"):
-    # The threads of a pool do not survive a fork, nor do those that would end their limits.
+    # The threads of a pool do not survive a fork.
     os.register_at_fork(after_in_child=_pool.cache_clear)
-    os.register_at_fork(after_in_child=_limits.lift)
-
-
-def _one_blas_thread() -> Any:
-    return _limits.at_most(1)
-
-
-def blas_threads_for(width: int) -> Any:
-    """Return a context that limits BLAS to one thread if matrices are narrow.
-
-    Idle BLAS threads spin on the cores that a pass needs, which only wide matrices justify.
-    """
-    return _one_blas_thread() if width < _WIDE else nullcontext()
-
-
-def side_by_side(
-    calls: Sequence[Callable[[], T]], *, width: int | None = None, blas_threads: int | None = None
-) -> list[T]:
-    """Call functions in threads that share the cores, and return their results in order.
-
-    Functions of matrices of a `width` are called in turn if these are so narrow that starting a
-    thread takes as long, or so wide that those of several functions fill the memory. Functions that
-    call others side by side need one BLAS thread: how many there are must not depend on timing.
-    """
-    cores = _n_cores()
-    n_threads = min(len(calls), cores)
-    if width is not None and not _NARROWEST_SIDE_BY_SIDE <= width < WIDEST_SIDE_BY_SIDE:
-        n_threads = 1
-    if n_threads <= 1:
-        return [call() for call in calls]
-    limit = _limits.at_most(blas_threads or cores // n_threads)
-    # Not the threads of passes, for which a call may wait.
-    with limit, ThreadPoolExecutor(n_threads) as pool:
-        waiting = [pool.submit(copy_context().run, call) for call in calls]
-        return [each.result() for each in waiting]
-
-
-def has_cores_to_spare(engine: Any, width: int) -> bool:
-    """Return whether steps with matrices of this width are worth doing side by side.
-
-    The cores have little to do while an engine computes on a device, and of wide matrices memory
-    has room for one step. Otherwise the cores are busy with a single step.
-    """
-    is_idle = bool(getattr(engine, "is_elsewhere", False)) and _n_cores() >= _MANY_CORES
-    return is_idle and width < WIDEST_SIDE_BY_SIDE
-
-
-_MANY_CORES = 4
-
-
-def meanwhile(
-    engine: Any, first: Callable[[], S], second: Callable[[], T], *, width: int
-) -> tuple[S, T]:
-    """Call one function in another thread while this one calls the other, if cores are idle."""
-    if not has_cores_to_spare(engine, width):
-        return first(), second()
-    with _one_blas_thread(), ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(copy_context().run, first)
-        found = second()
-        return waiting.result(), found
 
 
 @cache

@@ -18,7 +18,7 @@ from upto.engines import (
     block_length,
     choose_engine,
 )
-from upto.engines.threads import _Limits, _one_blas_thread
+from upto.engines.cores import Limits, one_blas_thread
 
 ROUNDING = 1e-12
 N_ROWS = 1000
@@ -260,7 +260,7 @@ def two_blas_threads():
 
 def test_limits_of_threads_that_end_in_any_order_are_lifted(two_blas_threads):
     before = n_blas_threads()
-    first, second = _one_blas_thread(), _one_blas_thread()
+    first, second = one_blas_thread(), one_blas_thread()
     for each in (first, second):
         each.__enter__()
     assert set(n_blas_threads()) == {1}
@@ -272,7 +272,7 @@ def test_limits_of_threads_that_end_in_any_order_are_lifted(two_blas_threads):
 
 def test_the_smallest_limit_holds(two_blas_threads):
     before = n_blas_threads()
-    limits = _Limits()
+    limits = Limits()
     with limits.at_most(2):
         with limits.at_most(1):
             assert set(n_blas_threads()) == {1}
@@ -282,7 +282,7 @@ def test_the_smallest_limit_holds(two_blas_threads):
 
 def test_a_limit_is_lifted_after_an_error(two_blas_threads):
     before = n_blas_threads()
-    limits = _Limits()
+    limits = Limits()
     with pytest.raises(ZeroDivisionError), limits.at_most(1):
         1 / 0  # noqa: B018 - it is the error
     assert n_blas_threads() == before

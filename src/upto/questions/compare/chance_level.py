@@ -24,7 +24,7 @@ from upto.engines import (
     product,
     side_by_side,
 )
-from upto.engines.threads import WIDEST_SIDE_BY_SIDE
+from upto.engines.concurrent_steps import WIDEST_SIDE_BY_SIDE
 from upto.evidence.intervals import average, summarise
 from upto.evidence.pairings import shuffles
 from upto.questions.compare.pair import CONSTANT, candidate_maps

@@ -94,7 +94,7 @@ def compare_in_detail(
             pair.whiten()
             n_kept = int(np.count_nonzero(_kept_and_fitted(pair)))
             steps.append(partial(draw_resamples, split.n_held_out, n_kept, options.seed))
-            inside_sample, judged, chance, resamples = side_by_side(steps, blas_threads=1)
+            inside_sample, judged, chance, resamples = side_by_side(steps, n_blas_threads=1)
         else:
             inside_sample, judged = steps.pop(0)(), steps.pop(0)()
             pair.sides.clear()

@@ -11,7 +11,7 @@ import scipy.linalg
 from upto.core import Shared
 from upto.core.array_types import Float
 from upto.engines.algebra import compute, product
-from upto.engines.threads import WIDEST_SIDE_BY_SIDE
+from upto.engines.concurrent_steps import WIDEST_SIDE_BY_SIDE
 from upto.questions.compare.side import White, explained_variance
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from in_torch import InTorch
 
 import upto
-from upto.engines import ThreadsEngine, TorchEngine, threads
+from upto.engines import ThreadsEngine, TorchEngine, cores, has_cores_to_spare
 from upto.evidence.intervals import draw_resamples, mean_intervals
 
 
@@ -43,9 +43,9 @@ def test_steps_side_by_side_change_no_result(runs, held_out, monkeypatch):
         is_elsewhere = True
 
     in_turn = upto.compare(*runs, held_out=held_out)
-    monkeypatch.setattr(threads, "_n_cores", lambda: 5)
-    assert threads.has_cores_to_spare(Elsewhere(), 140)
-    assert not threads.has_cores_to_spare(ThreadsEngine(), 140)
+    monkeypatch.setattr(cores, "n_cores", lambda: 5)
+    assert has_cores_to_spare(Elsewhere(), 140)
+    assert not has_cores_to_spare(ThreadsEngine(), 140)
     several = [upto.compare(*runs, held_out=held_out, engine=Elsewhere()) for _ in range(2)]
     assert several[0].fits == several[1].fits
     assert_alike(several[0], in_turn, rtol=1e-9)
