@@ -681,9 +681,8 @@ SECTIONS = (
         "gives their number. *Passes* are iterations for peers; for ours they are all reads of the "
         "rows, where a read of a sample counts as a fraction. The floor is the products of those "
         "passes and of whitening, in single precision. At 222,000×384 it is what bounds ours: only "
-        "fewer passes would help, and a start on half of the rows takes more. At 5,000×10 all "
-        "libraries take less than a tenth of a second; a step of ours takes 0.6 ms, half of "
-        "it outside the pass.",
+        "fewer passes would help. At 5,000×10 all libraries take less than a tenth of a second, "
+        "and ours more for each pass than a pass over so few rows takes.",
         judged=ica_on_the_cpu,
         hidden=("tolerance",),
     ),

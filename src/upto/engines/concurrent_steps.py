@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from itertools import islice
@@ -14,6 +14,7 @@ from upto.engines.cores import blas_threads, one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from threading import Event
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -70,13 +71,18 @@ def items_side_by_side(
 
 
 def side_by_side(
-    calls: Sequence[Callable[[], T]], *, width: int | None = None, n_blas_threads: int | None = None
+    calls: Sequence[Callable[[], T]],
+    *,
+    width: int | None = None,
+    n_blas_threads: int | None = None,
+    stop: Event | None = None,
 ) -> list[T]:
     """Call functions in threads that share the cores, and return their results in order.
 
     Functions of matrices of a `width` are called in turn if these are so narrow that starting a
     thread takes as long, or so wide that those of several functions fill the memory. Functions that
     call others side by side need one BLAS thread: how many there are must not depend on timing.
+    After an error or an interrupt `stop` is set, which long functions look at.
     """
     n_threads = min(len(calls), cores.n_cores())
     if width is not None and not _NARROWEST_SIDE_BY_SIDE <= width < WIDEST_SIDE_BY_SIDE:
@@ -87,7 +93,15 @@ def side_by_side(
     # Not the threads of passes, for which a call may wait.
     with limit, ThreadPoolExecutor(n_threads) as pool:
         waiting = [pool.submit(copy_context().run, call) for call in calls]
-        return [each.result() for each in waiting]
+        try:
+            done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
+            return [each.result() for each in (waiting if len(done) == len(waiting) else done)]
+        except BaseException:
+            if stop is not None:
+                stop.set()
+            for each in waiting:
+                each.cancel()
+            raise
 
 
 def has_cores_to_spare(engine: Any, width: int) -> bool:

@@ -178,7 +178,7 @@ class TorchEngine:
         try:
             with torch.cuda.device(device):
                 placed = [placed_param(array, device) for array in arrays]
-                with self._products(device) if is_single else nullcontext():
+                with self._products() if is_single else nullcontext():
                     found = function(namespace_on(device), *placed)
                 return tuple(host_array(array) for array in found)
         except (torch.cuda.OutOfMemoryError, torch.linalg.LinAlgError):
@@ -199,7 +199,7 @@ class TorchEngine:
                 placed = [placed_param(param, device) for param in params]
 
                 def call(function: Statistic, arrays: Sequence[Any]) -> Arrays:
-                    with self._products(device):
+                    with self._products():
                         return function(xp, *arrays, *placed)
 
                 yield call, blocks
@@ -208,10 +208,9 @@ class TorchEngine:
             raise _shortage(device, what) from None
 
     @contextmanager
-    def _products(self, device: Any) -> Iterator[None]:
+    def _products(self) -> Iterator[None]:
         """Launch products in the precision of this engine, which is a setting of the process."""
-        turn = nullcontext() if device.type == "cpu" else _launching
-        with turn, float32_products(allow_tf32=self.allow_tf32):
+        with _launching, float32_products(allow_tf32=self.allow_tf32):
             yield
 
     def _length(self, rows: Sequence[Any], dtype: str, device: Any) -> int:

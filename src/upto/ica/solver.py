@@ -232,7 +232,7 @@ def _largest_skew(xp: Any, cross: Any, signs: Any) -> Arrays:
 
 
 def _is_identity(matrix: Float) -> bool:
-    return bool(np.array_equal(matrix, np.eye(*matrix.shape)))
+    return bool(np.array_equal(matrix, np.eye(len(matrix))))
 
 
 def contrast_sums(

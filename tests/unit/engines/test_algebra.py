@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,18 @@ def test_calls_side_by_side_see_the_context_and_keep_their_order():
 def test_an_error_of_one_call_is_raised():
     with pytest.raises(ZeroDivisionError):
         side_by_side([lambda: 1, lambda: 1 / 0])
+
+
+def test_an_error_or_an_interrupt_stops_the_other_calls():
+    for error in (ZeroDivisionError, KeyboardInterrupt):
+        stop, ended = Event(), []
+
+        def fail(error=error):
+            raise error
+
+        def go_on(stop=stop, ended=ended):
+            ended.append(stop.wait(20))
+
+        with pytest.raises(error):
+            side_by_side([go_on, fail], stop=stop)
+        assert ended == [True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,10 +83,18 @@ def compare_in_detail(
         if split.n_held_out and {Group.RIGID, Group.SIMILARITY} & set(options.groups):
             moments.find_rotations()
         fitted = replace(moments, everything=moments.fitted) if split.n_held_out else moments
+        stop = Event()
+
+        def go_on(count: int) -> None:
+            # Where another step has failed or was interrupted, there is no use in this one.
+            if stop.is_set():
+                raise InterruptedError
+            advance(count)
+
         steps: list[Callable[[], Any]] = [
-            partial(_within_sample, pair, moments, options, advance),
-            partial(_judged, pair, fitted, options, label, classes, advance),
-            partial(chance_level, pair, options, advance),
+            partial(_within_sample, pair, moments, options, go_on),
+            partial(_judged, pair, fitted, options, label, classes, go_on),
+            partial(chance_level, pair, options, go_on),
         ]
         # Of wide runs, memory has room for few matrices at a time.
         del moments
@@ -94,7 +103,8 @@ def compare_in_detail(
             pair.whiten()
             n_kept = int(np.count_nonzero(_kept_and_fitted(pair)))
             steps.append(partial(draw_resamples, split.n_held_out, n_kept, options.seed))
-            inside_sample, judged, chance, resamples = side_by_side(steps, n_blas_threads=1)
+            found = side_by_side(steps, n_blas_threads=1, stop=stop)
+            inside_sample, judged, chance, resamples = found
         else:
             inside_sample, judged = steps.pop(0)(), steps.pop(0)()
             pair.sides.clear()

@@ -98,7 +98,9 @@ class Pair:
             sides=self.sides,
         )
         # Sorting is the expensive step, so sorted rows are reused.
-        pair._sorted.update((fitted, each.flipped()) for fitted, each in self._sorted.items())
+        # A list: a step side by side may add to them meanwhile.
+        known = list(self._sorted.items())
+        pair._sorted.update((fitted, each.flipped()) for fitted, each in known)
         return pair
 
     def sample_rows(self, *, fitted: bool) -> tuple[Float, Float]:

@@ -9,6 +9,7 @@ from in_torch import InTorch
 import upto
 from upto.engines import ThreadsEngine, TorchEngine, cores, has_cores_to_spare
 from upto.evidence.intervals import draw_resamples, mean_intervals
+from upto.questions.compare import chance_level, detail
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,35 @@ def test_resamples_drawn_beforehand_are_those_that_would_be_drawn(rng):
     assert mean_intervals(values, 5, clusters=clusters, resamples=drawn) == wanted
     assert draw_resamples(5, 60, 5) is None
     assert draw_resamples(5000, 60, 5) is None
+
+
+def test_rows_sorted_by_a_step_meanwhile_do_not_disturb_another(runs, monkeypatch):
+    class Flipping:
+        def flipped(self):
+            pair._sorted[False] = self
+            return self
+
+    pairs = []
+    monkeypatch.setattr(detail, "pair_moments", lambda pair: pairs.append(pair) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        upto.compare(*runs, ica=False)
+    (pair,) = pairs
+    pair._sorted[True] = Flipping()
+    assert set(pair.flipped()._sorted) == {True}
+
+
+def test_a_step_that_fails_stops_the_others(runs, monkeypatch):
+    class Elsewhere(ThreadsEngine):
+        is_elsewhere = True
+
+    def fail(*_):
+        raise MemoryError
+
+    counted = []
+    refits = chance_level._agree
+    monkeypatch.setattr(chance_level, "_agree", lambda *each: counted.append(refits(*each)))
+    monkeypatch.setattr(detail, "_defect", fail)
+    monkeypatch.setattr(cores, "n_cores", lambda: 5)
+    with pytest.raises(MemoryError):
+        upto.compare(*runs, ica=False, refits=500, engine=Elsewhere())
+    assert len(counted) < 400
