@@ -13,7 +13,7 @@ import numpy as np
 
 from upto.core import random_stream
 from upto.core.array_types import Float
-from upto.engines import column_medians, product, side_by_side
+from upto.engines import product, side_by_side
 from upto.measures import squared_distances
 
 if TYPE_CHECKING:
@@ -186,14 +186,16 @@ def smallest_p_value(
     return 1.0 / (permutations + 1)
 
 
-def are_near(rows: Float) -> NDArray[np.bool_]:
-    """Mark rows that are not far from the others, relative to the spread of the inner 90 %."""
-    if len(rows) < _FEWEST:
-        return np.ones(len(rows), dtype=bool)
-    away = np.linalg.norm(rows - column_medians(rows), axis=1)
+def are_near(away: Float) -> NDArray[np.bool_]:
+    """Mark rows that are not far from the others, relative to the spread of the inner 90 %.
+
+    Rows are given by their distances to the median.
+    """
+    if len(away) < _FEWEST:
+        return np.ones(len(away), dtype=bool)
     inner = np.sort(away)[: int(_INNER * len(away))]
     spread = float(np.sqrt(np.mean(inner**2)))
-    return away <= FAR * spread if spread > 0 else np.ones(len(rows), bool)
+    return away <= FAR * spread if spread > 0 else np.ones(len(away), bool)
 
 
 def shuffles(

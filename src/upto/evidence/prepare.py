@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings, Finding, RunSummary
 from upto.core.array_types import Float
-from upto.engines import Moments, column_medians, meanwhile, moments
+from upto.engines import Moments, meanwhile, moments
 from upto.engines.directions import Span, find_span, stored_rounding
 from upto.evidence.serial import MIN_WORTH, effective_rows
 from upto.evidence.split import pick_rows, take_rows
@@ -19,6 +19,7 @@ from upto.ica.components import spans
 from upto.ica.gaussianity import CLEAR
 from upto.ica.whiten import Whitening, leading_whitening, principal_whitening
 from upto.measures import diameter, distance_quantile
+from upto.measures.distances import distances_to_median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -252,7 +253,7 @@ def _bulk_extent(sample: Float) -> float:
 
     One outlier affects 2/n of all distances, so with few rows no quantile is robust to it.
     """
-    away = np.linalg.norm(sample - column_medians(sample), axis=1)
+    away = distances_to_median(sample)
     kept = len(sample) - -(-len(sample) // 100)
     return distance_quantile(sample[np.argsort(away, kind="stable")[:kept]], 0.999)
 

@@ -134,10 +134,11 @@ def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
     # Mixed again, or the first rows in key order would be the held-out ones.
     mixed = _mix(keys + np.uint64(1))
     order = np.argsort(mixed)
-    if not np.diff(mixed[order]).all():
-        order = np.lexsort((apart, mixed))
     is_new = np.ones(n_samples, dtype=bool)
-    is_new[1:] = (np.diff(mixed[order]) != 0) | (np.diff(apart[order]) != 0)
+    is_new[1:] = np.diff(mixed[order]) != 0
+    if not is_new.all():
+        order = np.lexsort((apart, mixed))
+        is_new[1:] = (np.diff(mixed[order]) != 0) | (np.diff(apart[order]) != 0)
     equal = np.empty(n_samples, dtype=np.intp)
     equal[order] = np.cumsum(is_new) - 1
     copied = _are_copies(np.bincount(equal), fewest)

@@ -175,7 +175,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         asked, width = settings.n_components, int(rows.shape[1])
         if asked is not None and asked > width:
             settings = replace(settings, n_components=width)
-        listener = None if self.callback is None else self._tell
+        callback = self.callback
+        listener = None if callback is None else lambda step, _: callback(step)
         fitted = fit_components(engine, rows, settings, start=start, listener=listener)
         self.keep(fitted, dtype)
         if fitted.unmixing.interrupted:
@@ -239,10 +240,6 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_features_in_ = unmixing.components.shape[1]
         self._n_features_out = len(unmixing.components)
         return self
-
-    def _tell(self, step: TraceStep, _: Any) -> None:
-        assert self.callback is not None
-        self.callback(step)
 
     # Positional flags, for compatibility with scikit-learn.
     def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: FBT001, FBT002

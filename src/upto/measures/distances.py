@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from upto.core import Diameter
-from upto.engines import compute, product, select_rows, side_by_side
+from upto.engines import column_medians, compute, product, select_rows, side_by_side
 from upto.engines.blocks import slices_of
 
 if TYPE_CHECKING:
@@ -78,6 +78,14 @@ def distance_quantile(points: Float, level: float) -> float:
             return single.unit * float(np.sqrt(found))
     centred = points - points.mean(axis=0)
     return float(np.sqrt(_squared_quantile(centred, level)))
+
+
+def distances_to_median(points: Float) -> Float:
+    """Return the distance of each row to the median of every coordinate."""
+    if not len(points):
+        return np.empty(0)
+    found: Float = np.linalg.norm(points - column_medians(points), axis=1)
+    return found
 
 
 def _squared_quantile(points: NDArray[Any], level: float) -> float:

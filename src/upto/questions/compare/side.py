@@ -9,9 +9,10 @@ import numpy as np
 
 from upto.alignment import SortedColumns
 from upto.core.array_types import Float
-from upto.engines.algebra import column_medians, product, whitening_of
+from upto.engines.algebra import product, whitening_of
 from upto.engines.directions import COVARIANCE, centred_rows
 from upto.evidence.pairings import are_near
+from upto.measures.distances import distances_to_median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,8 +57,8 @@ class Side:
     def __init__(self, run: PreparedRun, split: Split) -> None:
         self.run, self.split = run, split
         rows = run.paired
-        self.near = are_near(rows)
-        self.inner = _inner(rows)
+        away = distances_to_median(rows)
+        self.near, self.inner = are_near(away), _are_inner(away)
         self.along: Float = product(rows - run.fitted.mean, run.axes)
         spread = self.along - self.along.mean(axis=0) if len(rows) else self.along
         self.along_total: Float = np.einsum("ij,ij->j", spread, spread)
@@ -160,10 +161,8 @@ def explained_variance(
     return min(explained / total, 1.0) if total > 0 else 0.0
 
 
-def _inner(rows: Float) -> NDArray[np.bool_]:
-    """Mark all rows but the outermost one in a hundred."""
-    inner = np.zeros(len(rows), dtype=bool)
-    if len(rows):
-        away = np.linalg.norm(rows - column_medians(rows), axis=1)
-        inner[np.argsort(away, kind="stable")[: len(rows) - -(-len(rows) // 100)]] = True
+def _are_inner(away: Float) -> NDArray[np.bool_]:
+    """Mark all rows but the outermost one in a hundred, given by their distances to the median."""
+    inner = np.zeros(len(away), dtype=bool)
+    inner[np.argsort(away, kind="stable")[: len(away) - -(-len(away) // 100)]] = True
     return inner

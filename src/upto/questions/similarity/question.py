@@ -28,6 +28,7 @@ from upto.files.accept import take_runs
 from upto.files.survey import place_runs, survey_runs
 from upto.measures import calibration
 from upto.measures.catalogue import DEFAULT_MEASURES, as_measures
+from upto.measures.distances import distances_to_median
 from upto.measures.families import pairings_per_fit
 from upto.measures.kinds import Change, Measure
 from upto.measures.permutation import score_pairs, score_usable
@@ -180,7 +181,7 @@ class _Draws(NamedTuple):
 
 def _far_everywhere(rows: Sequence[Float]) -> NDArray[np.bool_] | None:
     """Return a mask of rows that are outliers in every run; None if there are none."""
-    far = np.logical_and.reduce([~are_near(own) for own in rows])
+    far = np.logical_and.reduce([~are_near(distances_to_median(own)) for own in rows])
     return far if far.any() else None
 
 
