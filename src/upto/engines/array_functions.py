@@ -34,11 +34,12 @@ def interpolate_columns(xp: Any, x: Any, knots: Any, values: Any) -> Any:
         Ascending knots of each function, and its values there, in columns.
     """
     if not is_torch(x):
-        x, knots, values = (host_array(each) for each in (x, knots, values))
-        found = np.empty(x.shape)
-        for column in range(x.shape[1]):
-            found[:, column] = np.interp(x[:, column], knots[:, column], values[:, column])
-        return xp.asarray(found)
+        # By column, which is faster where each is contiguous.
+        columns = [np.ascontiguousarray(host_array(each).T) for each in (x, knots, values)]
+        found = np.empty(columns[0].shape)
+        for column, each in zip(found, zip(*columns, strict=True), strict=True):
+            column[:] = np.interp(*each)
+        return xp.asarray(found.T)
     torch = load_torch()
     # Searched by column, which must be contiguous.
     places, knots, values = x.T.contiguous(), knots.T.contiguous(), values.T.contiguous()

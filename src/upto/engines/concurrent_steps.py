@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from upto.engines import cores
-from upto.engines.cores import blas_threads, one_blas_thread
+from upto.engines.cores import WIDEST_IN_ONE_THREAD, blas_threads, one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -107,11 +107,14 @@ def side_by_side(
 def has_cores_to_spare(engine: Any, width: int) -> bool:
     """Return whether steps with matrices of this width are worth doing side by side.
 
-    The cores have little to do while an engine computes on a device, and of wide matrices memory
-    has room for one step. Otherwise the cores are busy with a single step.
+    The cores have little to do while an engine computes on a device, and where one BLAS thread
+    factorises as fast as several, a single step does not occupy them. Of wide matrices memory has
+    room for one step.
     """
-    is_idle = bool(getattr(engine, "is_elsewhere", False)) and cores.n_cores() >= _MANY_CORES
-    return is_idle and width < WIDEST_SIDE_BY_SIDE
+    if getattr(engine, "is_elsewhere", False):
+        return cores.n_cores() >= _MANY_CORES and width < WIDEST_SIDE_BY_SIDE
+    has_threads = getattr(engine, "n_at_a_time", 1) > 1
+    return has_threads and _NARROWEST_SIDE_BY_SIDE <= width <= WIDEST_IN_ONE_THREAD
 
 
 _MANY_CORES = 4

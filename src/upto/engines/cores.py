@@ -13,8 +13,8 @@ from threadpoolctl import ThreadpoolController
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WIDE = 512
-"""Width below which one BLAS thread factorises matrices faster than several."""
+WIDEST_IN_ONE_THREAD = 512
+"""Width up to which one BLAS thread factorises matrices about as fast as several."""
 
 
 @cache
@@ -91,4 +91,4 @@ def blas_threads_for(width: int) -> Any:
 
     Idle BLAS threads spin on the cores that a pass needs, which only wide matrices justify.
     """
-    return one_blas_thread() if width < _WIDE else nullcontext()
+    return one_blas_thread() if width <= WIDEST_IN_ONE_THREAD else nullcontext()

@@ -34,7 +34,6 @@ def mean_intervals(
     *,
     others: Float | None = None,
     clusters: NDArray[np.intp] | None = None,
-    resamples: Float | None = None,
 ) -> list[Estimate]:
     """Return the mean of each column with a studentised bootstrap interval.
 
@@ -51,8 +50,6 @@ def mean_intervals(
         include outliers that are missing among few held-out rows.
     clusters
         Number of the independent cluster of each row; by default each row is one.
-    resamples
-        What `draw_resamples` returned for as many rows; drawn if they are needed by default.
     """
     n_rows, _ = values.shape
     means = values.mean(axis=0)
@@ -66,9 +63,7 @@ def mean_intervals(
         return [_estimate(*row) for row in zip(means, means - half, means + half, strict=True)]
     pool = values if others is None or clusters is not None else _pooled(values, others)
     ordered = np.sort(pool, axis=0)
-    counts = resamples
-    if counts is None or counts.shape[1] != len(pool):
-        counts = _drawn(n_rows, len(pool), seed)
+    counts = _drawn(n_rows, len(pool), seed)
     resampled = counts @ ordered / n_rows
     spread = np.maximum(counts @ ordered**2 / n_rows - resampled**2, 0.0)
     resampled_errors = np.sqrt(spread / (n_rows - 1))
@@ -85,16 +80,14 @@ def mean_intervals(
     ]
 
 
-def draw_resamples(n_rows: int, n_others: int, seed: int) -> Float | None:
-    """Draw what `mean_intervals` needs of independent rows, beside other work; None if nothing."""
-    return _drawn(n_rows, n_rows + n_others, seed) if MIN_ROWS <= n_rows < LARGE else None
-
-
 def _drawn(n_rows: int, n_pool: int, seed: int) -> Float:
     """Return how often each row of a pool is in each resample."""
-    shares = np.full(n_pool, 1.0 / n_pool)
-    counts = random_stream(seed, "bootstrap").multinomial(n_rows, shares, size=RESAMPLES)
-    return counts.astype(np.float64)
+    stream = random_stream(seed, "bootstrap")
+    counts = np.empty((RESAMPLES, n_pool))
+    for resample in counts:
+        # Counting drawn rows takes a tenth of the time of a multinomial draw of the counts.
+        resample[:] = np.bincount(stream.integers(n_pool, size=n_rows), minlength=n_pool)
+    return counts
 
 
 def _pooled(values: Float, others: Float) -> Float:

@@ -116,10 +116,10 @@ def near_isometry_defect(source: Float, target: Float) -> float:
     found = _defect_of_candidates(source, target, one_sided=one_sided)
     if found is not None:
         return found
-    centred = [rows - rows.mean(axis=0) for rows in (source, target)]
+    factors = [_Factors(rows - rows.mean(axis=0)) for rows in (source, target)]
 
     def of_block(rows: slice) -> float:
-        before, after = (np.sqrt(_squared(points, rows)) for points in centred)
+        before, after = (np.sqrt(each.squared(rows)) for each in factors)
         change = after - before
         return float(change.max() if one_sided else np.abs(change).max())
 
@@ -138,9 +138,10 @@ def _defect_of_candidates(source: Float, target: Float, *, one_sided: bool) -> f
     largest = max(single.unit for single in singles)
     units = [single.unit / largest for single in singles]
     rounding = 2 * (singles[0].rounding + singles[1].rounding) / _SHORT
+    factors = [_Factors(single.points) for single in singles]
 
     def of_block(rows: slice) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
-        squares = [_squared(single.points, rows) for single in singles]
+        squares = [each.squared(rows) for each in factors]
         # Squares of short distances are differences of large numbers.
         short = np.minimum(*squares) < _SHORT**2
         before, after = (unit * np.sqrt(each) for unit, each in zip(units, squares, strict=True))
@@ -243,6 +244,7 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
     order = np.argsort(-radii, kind="stable")
     points, radii = points[order], radii[order]
     single = _Single.of(points, centred=True)
+    factors = _Factors(points if single is None else single.points)
     best = lower
     for start in range(0, len(points), _BLOCK):
         # Radii decrease along the rows, so the remaining candidates are a prefix.
@@ -252,11 +254,12 @@ def _exact(points: Float, radii: Float, lower: float) -> float:
         rows = slice(start, min(start + _BLOCK, len(points)))
         i = j = np.empty(0, dtype=np.intp)
         if single is not None:
-            distances = _squared(single.points, rows, partners)
+            distances = factors.squared(rows, partners)
             i, j = _places(distances >= float(distances.max()) - 2 * single.rounding)
         if not 0 < len(i) <= _CANDIDATES * _BLOCK:
-            single = None
-            distances = _squared(points, rows, partners)
+            if single is not None:
+                single, factors = None, _Factors(points)
+            distances = factors.squared(rows, partners)
             i, j = np.unravel_index([int(distances.argmax())], distances.shape)
         best = max(best, float(_lengths(points, i + start, j + start).max()))
     return best
@@ -296,21 +299,31 @@ _CANDIDATES = 8
 """Pairs per row up to which they are computed again, each by itself."""
 
 
-def _squared(points: Any, rows: slice, stop: int | None = None) -> Any:
-    """Return the squared distances of some rows to those from the first of them on."""
-    own, others = points[rows], points[rows.start : stop]
-    # In place: the products are the largest arrays here.
-    squared = product(own, (-2 * others).T)
-    squared += np.einsum("ij,ij->i", own, own)[:, None]
-    squared += np.einsum("ij,ij->i", others, others)
-    return np.maximum(squared, 0.0, out=squared)
+class _Factors:
+    """Factors of the squared distances between rows: one product gives them."""
+
+    __slots__ = ("_points", "_right", "_squares")
+
+    def __init__(self, points: Any) -> None:
+        self._points = points
+        self._squares = np.einsum("ij,ij->i", points, points)[:, None]
+        ones = np.ones_like(self._squares)
+        self._right = np.concatenate([-2 * points, ones, self._squares], axis=1)
+
+    def squared(self, rows: slice, stop: int | None = None) -> Any:
+        """Return the squared distances of some rows to those from the first of them on."""
+        squares = self._squares[rows]
+        left = np.concatenate([self._points[rows], squares, np.ones_like(squares)], axis=1)
+        found = product(left, self._right[rows.start : stop].T)
+        return np.maximum(found, 0.0, out=found)
 
 
 def _above(points: Any) -> Any:
     """Return the squared distances of all pairs of different rows."""
+    factors = _Factors(points)
 
     def of_block(rows: slice) -> Any:
-        squared = _squared(points, rows)
+        squared = factors.squared(rows)
         return squared[_upper(squared)]
 
     blocks = slices_of(len(points), _BLOCK // 2)

@@ -23,7 +23,7 @@ from upto.core import (
     Supremum,
 )
 from upto.engines import has_cores_to_spare, side_by_side
-from upto.evidence.intervals import draw_resamples, histogram, mean_intervals, summarise
+from upto.evidence.intervals import histogram, mean_intervals, summarise
 from upto.measures import ica_efficiency, near_isometry_defect
 from upto.questions.compare.chance_level import Chance, chance_level
 from upto.questions.compare.judged_pair import Judged, judge_pair
@@ -98,13 +98,9 @@ def compare_in_detail(
         ]
         # Of wide runs, memory has room for few matrices at a time.
         del moments
-        resamples = None
         if has_cores_to_spare(pair.engine, pair.width):
             pair.whiten()
-            n_kept = int(np.count_nonzero(_kept_and_fitted(pair)))
-            steps.append(partial(draw_resamples, split.n_held_out, n_kept, options.seed))
-            found = side_by_side(steps, n_blas_threads=1, stop=stop)
-            inside_sample, judged, chance, resamples = found
+            inside_sample, judged, chance = side_by_side(steps, n_blas_threads=1, stop=stop)
         else:
             inside_sample, judged = steps.pop(0)(), steps.pop(0)()
             pair.sides.clear()
@@ -112,7 +108,7 @@ def compare_in_detail(
         within, in_sample_errors, defect, suprema = inside_sample
         outcome, maps = judged.outcome, judged.maps
         errors = judged.errors if split.n_held_out else {}
-        outside = _held_out_errors(pair, errors, in_sample_errors, options.seed, resamples)
+        outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
         advance(1)
     fits = tuple(
         _fit(name, within, outside, judged, chance, suprema) for name in maps if name != CONSTANT
@@ -222,29 +218,21 @@ def _held_out_errors(
     errors: Mapping[str, Float],
     in_sample: Mapping[str, Float],
     seed: int,
-    resamples: Float | None,
 ) -> dict[str, Errors]:
     if not errors:
         return {}
     part = pair.target.held_out
     total = part.total_variance * part.weight / pair.extent**2
-    fitted = _kept_and_fitted(pair)
+    fitted = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
     means = mean_intervals(
         np.stack(list(errors.values()), axis=1),
         seed,
         others=np.stack([in_sample[name][fitted] for name in errors], axis=1),
         clusters=pair.split.clusters(np.flatnonzero(pair.split.parts == 1)),
-        resamples=resamples,
     )
     return {
         name: summarise(errors[name], total, mean) for name, mean in zip(errors, means, strict=True)
     }
-
-
-def _kept_and_fitted(pair: Pair) -> NDArray[np.bool_]:
-    """Mark the fitted rows among those whose in-sample errors are kept."""
-    fitted: NDArray[np.bool_] = pair.split.parts[pair.split.first_rows(KEPT_ERRORS)] == 0
-    return fitted
 
 
 def _suprema(

@@ -8,7 +8,6 @@ from in_torch import InTorch
 
 import upto
 from upto.engines import ThreadsEngine, TorchEngine, cores, has_cores_to_spare
-from upto.evidence.intervals import draw_resamples, mean_intervals
 from upto.questions.compare import chance_level, detail
 
 
@@ -40,18 +39,30 @@ def assert_alike(found, wanted, **tolerance):
     np.testing.assert_allclose(numbers(found), numbers(wanted), **tolerance)
 
 
-@pytest.mark.parametrize("held_out", [0.3, 0.0])
-def test_steps_side_by_side_change_no_result(runs, held_out, monkeypatch):
-    class Elsewhere(ThreadsEngine):
-        is_elsewhere = True
+class Elsewhere(ThreadsEngine):
+    """An engine that leaves the cores idle, as a GPU does."""
 
-    in_turn = upto.compare(*runs, held_out=held_out)
+    is_elsewhere = True
+
+
+@pytest.mark.parametrize("kind", [ThreadsEngine, Elsewhere])
+@pytest.mark.parametrize("held_out", [0.3, 0.0])
+def test_steps_side_by_side_change_no_result(runs, held_out, kind, monkeypatch):
+    alone = ThreadsEngine(n_threads=1)
+    assert not has_cores_to_spare(alone, 130)
+    in_turn = upto.compare(*runs, held_out=held_out, engine=alone)
     monkeypatch.setattr(cores, "n_cores", lambda: 5)
-    assert has_cores_to_spare(Elsewhere(), 130)
-    assert not has_cores_to_spare(ThreadsEngine(), 130)
-    several = [upto.compare(*runs, held_out=held_out, engine=Elsewhere()) for _ in range(2)]
+    engine = kind(n_threads=2)
+    assert has_cores_to_spare(engine, 130)
+    several = [upto.compare(*runs, held_out=held_out, engine=engine) for _ in range(2)]
     assert several[0].fits == several[1].fits
     assert_alike(several[0], in_turn, rtol=1e-9)
+
+
+def test_steps_have_cores_to_spare_where_one_blas_thread_is_enough():
+    widths = (64, 130, 512, 513, 2999, 3000)
+    found = [has_cores_to_spare(ThreadsEngine(n_threads=2), width) for width in widths]
+    assert found == [False, True, True, False, False, False]
 
 
 def test_algebra_in_torch_changes_results_by_rounding_only(runs):
@@ -74,19 +85,6 @@ def test_a_gpu_gives_the_results_of_the_cpu(runs):
         np.testing.assert_allclose(*errors, rtol=1e-3, atol=1e-6)
 
 
-def test_resamples_drawn_beforehand_are_those_that_would_be_drawn(rng):
-    values, others = rng.random((40, 3)), rng.random((60, 3)) + 0.5
-    wanted = mean_intervals(values, 5, others=others)
-    drawn = draw_resamples(40, 60, 5)
-    assert mean_intervals(values, 5, others=others, resamples=drawn) == wanted
-    # Those of other rows are not used.
-    clusters = np.repeat(np.arange(20), 2)
-    wanted = mean_intervals(values, 5, clusters=clusters)
-    assert mean_intervals(values, 5, clusters=clusters, resamples=drawn) == wanted
-    assert draw_resamples(5, 60, 5) is None
-    assert draw_resamples(5000, 60, 5) is None
-
-
 def test_rows_sorted_by_a_step_meanwhile_do_not_disturb_another(runs, monkeypatch):
     class Flipping:
         def flipped(self):
@@ -103,9 +101,6 @@ def test_rows_sorted_by_a_step_meanwhile_do_not_disturb_another(runs, monkeypatc
 
 
 def test_a_step_that_fails_stops_the_others(runs, monkeypatch):
-    class Elsewhere(ThreadsEngine):
-        is_elsewhere = True
-
     def fail(*_):
         raise MemoryError
 
