@@ -231,11 +231,10 @@ def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     scaled = matrix / xp.where(largest > 0, largest, xp.ones_like(largest))
     gram = xp.matmul(scaled.T, scaled)
     unknown = matrix, xp.full_like(largest, float("inf"))
-    if array_api_compat.is_numpy_namespace(xp):
-        factor = _cholesky(gram)
-        if factor is None or _reciprocal_condition(gram, factor) < least:
-            return unknown
+    if array_api_compat.is_numpy_namespace(xp) and _condition_of(gram) < least:
+        return unknown
     values, vectors = xp.linalg.eigh(gram)
+    del gram
     if not bool(values[0] > least * values[-1]):
         return unknown
     rotation = xp.matmul(xp.matmul(scaled, vectors / xp.sqrt(values)), vectors.T)
@@ -285,6 +284,12 @@ def _cholesky(matrix: Float) -> Float | None:
     except np.linalg.LinAlgError:
         return None
     return np.asarray(found, dtype=np.float64)
+
+
+def _condition_of(matrix: Float) -> float:
+    """Estimate the reciprocal condition number of a matrix, zero if it is not positive."""
+    factor = _cholesky(matrix)
+    return 0.0 if factor is None else _reciprocal_condition(matrix, factor)
 
 
 def _reciprocal_condition(matrix: Float, factor: Float) -> float:

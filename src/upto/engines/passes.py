@@ -60,6 +60,15 @@ class Moments:
         """Keep an inverse that was computed in another way."""
         self.__dict__["inverse"] = inverse
 
+    @property
+    def has_inverse(self) -> bool:
+        """Whether the inverse is in memory."""
+        return "inverse" in self.__dict__
+
+    def forget_inverse(self) -> None:
+        """Free the memory of the inverse, which is computed again if needed."""
+        self.__dict__.pop("inverse", None)
+
     def __add__(self, other: Moments) -> Moments:
         weight = self.weight + other.weight
         if weight == 0:

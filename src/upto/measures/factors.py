@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _KNOWN = 1e-6
 """Squared singular values, as a fraction of the largest, whose directions are known to rounding."""
+_EQUAL = 1e-9
+"""Squared singular values that differ by less than this fraction count as equal."""
 _SMALL = 16
 """Size below which a product with itself saves nothing."""
 
@@ -26,7 +28,14 @@ def singular_vectors(matrix: Float) -> tuple[Float, Float, Float]:
         return right.T, values, left.T
     if matrix.shape[1] < _SMALL:
         return np.linalg.svd(matrix, full_matrices=False)
-    squares, axes = np.linalg.eigh(matrix.T @ matrix)
+    product = matrix.T @ matrix
+    typical = float(np.trace(product)) / len(product)
+    if np.linalg.norm(product - typical * np.eye(len(product))) < _EQUAL * typical:
+        # Every basis serves; one step of Newton and Schulz leaves only rounding in the other.
+        left = matrix @ (1.5 * np.eye(len(product)) - product / (2.0 * typical))
+        values = np.full(len(product), np.sqrt(typical))
+        return left / values, values, np.eye(len(product))
+    squares, axes = np.linalg.eigh(product)
     squares, axes = squares[::-1], np.ascontiguousarray(axes[:, ::-1])
     count = int(np.count_nonzero(squares > _KNOWN * squares[0]))
     if count == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 RANK_TOLERANCE = 1e-10
 """Directions whose variance is below this fraction of the largest count as absent."""
 _TINY = float(np.finfo(float).tiny)
+_ALIKE = 100.0
+"""Ratio of deviations up to which coordinates need not be scaled for precision."""
 ROUNDING = 1e-11
 """Coordinates that deviate by less than this fraction of their mean count as constant."""
 
@@ -82,21 +85,14 @@ class RunMoments:
         kept = values > RANK_TOLERANCE * max(float(values[0]), np.finfo(float).tiny)
         return values[kept], vectors[:, kept]
 
-    @cached_property
+    @property
     def whitening(self) -> Float:
         """Map to orthonormal columns: the scatter of ``centred @ whitening`` is the identity.
 
         The rank is determined with every coordinate scaled to unit variance, so it is invariant to
         their scales.
         """
-        deviation = np.sqrt(self.variances)
-        alive = np.flatnonzero(varying(deviation))
-        unit = 1.0 / deviation[alive]
-        scaled = _square(self.scatter, alive) * np.outer(unit, unit)
-        values, vectors = np.linalg.eigh(scaled)
-        kept = values > RANK_TOLERANCE * max(float(values.max(initial=0.0)), _TINY)
-        found = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
-        return _spread_over(found[:, ::-1], alive, len(deviation))
+        return self._directions[0]
 
     @cached_property
     def shortest_whitening(self) -> Float:
@@ -104,15 +100,34 @@ class RunMoments:
 
         If rows do not span every direction, many maps whiten them and differ on other rows.
         """
-        whitening = self.whitening
+        whitening, absent = self._directions
         if whitening.shape[1] in (0, len(whitening)):
             return whitening
-        # scatter @ map is a root of the scatter, and the transpose of its pseudo-inverse is the
-        # minimum-norm map; projecting the known map would lose digits to cancellation.
         alive = np.flatnonzero(self.variances)
+        deviation = np.sqrt(self.variances[alive])
+        # Projection loses as many digits as the deviations of coordinates differ by.
+        if absent.shape[1] < whitening.shape[1] and deviation.max() < _ALIKE * deviation.min():
+            basis = np.linalg.qr(absent)[0]
+            return whitening - basis @ (basis.T @ whitening)
+        # scatter @ map is a root of the scatter, and the transpose of its pseudo-inverse is the
+        # minimum-norm map.
         reached, corner = np.linalg.qr(_square(self.scatter, alive) @ whitening[alive])
         found = np.asarray(solve_triangular(corner, reached.T, check_finite=False).T)
         return _spread_over(found, alive, len(whitening))
+
+    @cached_property
+    def _directions(self) -> tuple[Float, Float]:
+        """The whitening map, widest direction first, and directions without variance."""
+        deviation = np.sqrt(self.variances)
+        alive = np.flatnonzero(varying(deviation))
+        unit = 1.0 / deviation[alive]
+        scaled = _square(self.scatter, alive) * np.outer(unit, unit)
+        values, vectors = np.linalg.eigh(scaled)
+        kept = values > RANK_TOLERANCE * max(float(values.max(initial=0.0)), _TINY)
+        found = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
+        absent = unit[:, None] * vectors[:, ~kept]
+        spread = partial(_spread_over, rows=alive, count=len(deviation))
+        return spread(found[:, ::-1]), spread(absent)
 
     @property
     def rank(self) -> int:

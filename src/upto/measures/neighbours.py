@@ -7,6 +7,7 @@ ranks they occupy, which leaves the sum of inverse ranks unchanged.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 CONE = SCALED_SHAPE - {Change.TRANSLATION}
 """Transformations that preserve the angles between rows."""
 _PLACES = 2**22
+_SMALLEST_PART = 4
+"""Size of parts of a row below which their minima save no work."""
 
 
 def neighbours(distances: Float, scale: Float, k: float) -> Relation:
@@ -137,12 +140,28 @@ def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
     """Return which rows are nearest, and the slack within which distances count as equal."""
     _refuse_neighbours(k, len(distances))
     np.fill_diagonal(distances, np.inf)
-    farthest = np.partition(distances, int(k) - 1, axis=1)[:, int(k) - 1]
+    farthest = _smallest(distances, int(k))
     slack = ROUNDING * (scale + farthest)
     is_near = distances <= (farthest + slack)[:, None]
     np.fill_diagonal(distances, 0.0)
     np.fill_diagonal(is_near, val=False)
     return is_near, slack
+
+
+def _smallest(distances: Float, k: int) -> Float:
+    """Return the k-th smallest number of each row."""
+    n_rows, width = distances.shape
+    n_parts = math.isqrt(k * width)
+    size = width // n_parts
+    if size < _SMALLEST_PART:
+        return np.partition(distances, k - 1, axis=1)[:, k - 1]
+    # It is in one of the k parts of the row with the smallest minima: their minima are k numbers no
+    # larger than any in the other parts.
+    parts = distances[:, : size * n_parts].reshape(n_rows, size, n_parts)
+    chosen = np.argpartition(parts.min(axis=1), k - 1, axis=1)[:, None, :k]
+    numbers = np.take_along_axis(parts, chosen, axis=2).reshape(n_rows, size * k)
+    rest = distances[:, size * n_parts :]
+    return np.partition(np.hstack([numbers, rest]), k - 1, axis=1)[:, k - 1]
 
 
 def _rank(ranks: NDArray[np.float32], distances: Float, is_near: Flags, slack: Float) -> None:

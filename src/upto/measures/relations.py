@@ -98,7 +98,8 @@ def unit_length(centred: Float, values: Float) -> tuple[NDArray[np.float32]]:
     length = np.linalg.norm(centred)
     if length <= ROUNDING * np.linalg.norm(values):
         return (np.zeros(centred.shape, dtype=np.float32),)
-    return ((centred / length).astype(np.float32),)
+    found = np.empty(centred.shape, dtype=np.float32)
+    return (np.divide(centred, length, out=found, casting="same_kind"),)
 
 
 def inner_product(first: Relation, second: Relation, *_: float) -> float:

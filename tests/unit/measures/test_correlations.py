@@ -278,15 +278,23 @@ def test_of_few_rows_the_map_has_the_least_norm_that_its_measure_ignores(rng, me
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-9])
-def test_the_shortest_whitening_whitens_and_stays_within_the_span_of_the_rows(rng, scale):
-    rows = rng.normal(size=(12, 20)) * np.where(np.arange(20) == 3, scale, 1.0)
+@pytest.mark.parametrize("n_rows", [8, 12, 18])
+def test_the_shortest_whitening_whitens_and_stays_within_the_span_of_the_rows(rng, scale, n_rows):
+    rows = rng.normal(size=(n_rows, 20)) * np.where(np.arange(20) == 3, scale, 1.0)
     rows[:, 7] = 2.0
-    moments = run_moments(rows)
+    moments, rank = run_moments(rows), n_rows - 1
     shortest, centred = moments.shortest_whitening, rows - rows.mean(axis=0)
-    assert shortest.shape == (20, 11)
-    assert shortest.T @ moments.scatter @ shortest == pytest.approx(np.eye(11), abs=1e-7)
-    outside = np.linalg.svd(centred[:, np.arange(20) != 7])[2][11:]
+    assert shortest.shape == (20, rank)
+    assert shortest.T @ moments.scatter @ shortest == pytest.approx(np.eye(rank), abs=1e-10)
+    outside = np.linalg.svd(centred[:, np.arange(20) != 7])[2][rank:]
     assert outside @ shortest[np.arange(20) != 7] == pytest.approx(0, abs=1e-7)
+
+
+def test_dead_columns_do_not_lengthen_the_whitening(rng):
+    rows = np.hstack([rng.normal(size=(50, 6)), np.ones((50, 2))])
+    shortest = run_moments(rows).shortest_whitening
+    assert shortest == pytest.approx(run_moments(rows).whitening)
+    assert not shortest[6:].any()
 
 
 def test_directions_without_any_correlation_are_not_paired_by_rounding(rng):

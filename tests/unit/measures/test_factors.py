@@ -21,6 +21,8 @@ SPECTRA = {
     "steep": np.logspace(0, -4.5, 30),
     "lost in squares": np.logspace(0, -9, 30),
     "lost at once": np.r_[1.0, np.full(29, 1e-7)],
+    "equal": np.full(30, 1.5),
+    "with equal ones": np.repeat([2.0, 1.0], 15),
     "with zeros": np.r_[np.linspace(1, 2, 20), np.zeros(10)],
 }
 
@@ -47,6 +49,26 @@ def test_the_nearest_orthogonal_matrix_is_that_of_the_singular_vectors(shape, va
     np.testing.assert_allclose(nearest_orthogonal(matrix, 1e-12), expected, atol=1e-6)
     inner = np.vdot(nearest_orthogonal(matrix, 1e-12), matrix)
     assert inner == pytest.approx(found.sum(), rel=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (50, 30), (30, 45)])
+def test_nearly_equal_values_count_as_equal(shape, rng, monkeypatch):
+    values = 1.5 * (1.0 + 1e-10 * rng.random(30))
+    matrix = with_values(rng, values, shape)
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    monkeypatch.setattr(np.linalg, "eigh", None)
+    np.testing.assert_allclose(nearest_orthogonal(matrix, 1e-12), left @ right, atol=1e-14)
+    left, found, right = singular_vectors(matrix)
+    np.testing.assert_allclose(found, values, rtol=1e-10)
+    np.testing.assert_allclose((left * found) @ right, matrix, atol=1e-9)
+    for each in (left.T @ left, right @ right.T):
+        np.testing.assert_allclose(each, np.eye(30), atol=1e-14)
+
+
+def test_nothing_has_no_directions():
+    left, found, right = singular_vectors(np.zeros((30, 20)))
+    assert not found.any()
+    np.testing.assert_allclose((left * found) @ right, 0.0)
 
 
 def test_dead_coordinates_stay_dead(rng):

@@ -165,3 +165,16 @@ def test_all_rows_but_one_are_the_most_that_can_be_neighbours(measure, rng):
     assert measure.low <= value <= measure.high
     if measure.name.startswith(("mutual", "jaccard")):
         assert value == 1
+
+
+@pytest.mark.parametrize("levels", [3, 10**6])
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (40, 39), (97, 1), (300, 10), (301, 18), (301, 19)])
+def test_the_kth_smallest_is_that_of_sorted_rows(n, k, levels, rng):
+    distances = rng.integers(levels, size=(n, n)).astype(float)
+    np.fill_diagonal(distances, np.inf)
+    # The nearest are side by side, as among rows in the order of their classes.
+    distances = np.vstack([distances, np.sort(distances[: n // 2], axis=1)])
+    before = distances.copy()
+    found = neighbours._smallest(distances, k)
+    np.testing.assert_array_equal(found, np.sort(distances, axis=1)[:, k - 1])
+    np.testing.assert_array_equal(distances, before)

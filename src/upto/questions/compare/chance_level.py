@@ -77,14 +77,19 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     fits = [_Refit(pair, rows, options.groups, held_out=False)]
     if rows.n_fitted < len(rows.place):
         fits.append(_Refit(pair, rows, options.groups, held_out=True))
+    if pair.width >= WIDEST_SIDE_BY_SIDE:
+        # Rows by the inverses are all that refits need of them.
+        for part in (rows.everything, rows.fitted):
+            part.forget_inverse()
     pooled: dict[str, list[Float]] = {}
     orders = shuffles(pair.split, rows.index, options.refits, options.seed)
     for number, order in enumerate(orders, start=1):
         shuffled = rows.shuffled(order)
-        crosses = compute(partial(_cross_products, n_fitted=rows.n_fitted), rows.source, shuffled)
+        crosses = rows.cross_products(shuffled)[: len(fits)]
         monotone = Group.MONOTONE_PERMUTATION in options.groups and number <= MONOTONE_REFITS
         for some in [fits] if pair.width < WIDEST_SIDE_BY_SIDE else [[refit] for refit in fits]:
-            for refit, errors in _refitted(pair, some, crosses, shuffled, order, monotone=monotone):
+            own = [crosses.pop(0) for _ in some]
+            for refit, errors in _refitted(pair, some, own, shuffled, order, monotone=monotone):
                 for name, each in errors.items():
                     total = refit.total * len(each) / refit.n_judged
                     refit.summaries.setdefault(name, []).append(summarise(each, total))
@@ -92,7 +97,6 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
                         pooled.setdefault(name, []).append(each)
         advance(1)
         if all(_agree(refit.summaries, refit.n_independent) for refit in fits):
-            advance(options.refits - number)
             break
     inside, *outside = [
         {name: average(each) for name, each in refit.summaries.items()} for refit in fits
@@ -108,7 +112,7 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
 def _refitted(
     pair: Pair,
     fits: Sequence[_Refit],
-    crosses: Sequence[NDArray[Any]],
+    crosses: Sequence[Float],
     shuffled: Float,
     order: NDArray[np.intp],
     *,
@@ -116,7 +120,9 @@ def _refitted(
 ) -> list[tuple[_Refit, dict[str, Float]]]:
     """Return the errors of maps that are refitted side by side."""
     # Matching coordinates leaves the interpreter to other threads.
-    calls: list[Callable[[], Any]] = [partial(refit.maps, crosses) for refit in fits]
+    calls: list[Callable[[], Any]] = [
+        partial(refit.maps, cross) for refit, cross in zip(fits, crosses, strict=True)
+    ]
     if monotone:
         calls += [partial(refit.monotone_errors, pair, order) for refit in fits]
     found = side_by_side(calls, width=pair.width)
@@ -192,6 +198,12 @@ class _Rows:
         found: Float = self._target[self._back[order[self.place]]]
         return found
 
+    def cross_products(self, shuffled: Float) -> list[Float]:
+        """Return the cross products of all rows and of the fitted ones, in double precision."""
+        parts = compute(partial(_cross_products, n_fitted=self.n_fitted), self.source, shuffled)
+        fitted, others = (np.asarray(each, dtype=np.float64) for each in parts)
+        return [others + fitted, fitted]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Maps:
@@ -236,19 +248,18 @@ class _Refit:
         inverse = self.own.inverse * self.rows.units[0] ** 2
         return product(judged, inverse).astype(self.rows.dtype, copy=False)
 
-    def maps(self, crosses: Sequence[NDArray[Any]]) -> _Maps:
-        """Fit every map to the cross products of the fitted and of the held-out rows."""
-        cross = crosses[0].astype(np.float64)
-        if not self.held_out:
-            cross += crosses[1]
+    def maps(self, cross: Float) -> _Maps:
+        """Fit every map to a cross product, which is centred in place."""
         cross -= self.own.weight * np.outer(*self._off)
-        own, extent = self.rows.units
-        moments = CrossMoments(self.own, self.other, cross * (own * extent))
+        unit = self.rows.units[0] * self.rows.units[1]
+        cross *= unit
+        moments = CrossMoments(self.own, self.other, cross)
         groups = [group for group in self.groups if group is not Group.AFFINE]
         if {Group.RIGID, Group.SIMILARITY} & set(groups):
             moments.keep_rotation(nearest_rotation(moments.cross, rough=True))
         maps = candidate_maps(groups, moments, self.unmixings)
         affine = {name: each for name, each in maps.items() if isinstance(each, AffineMap)}
+        cross /= unit
         return _Maps(affine, cross.astype(self.rows.dtype, copy=False))
 
     def errors(self, pair: Pair, shuffled: Float, found: _Maps) -> dict[str, Float]:

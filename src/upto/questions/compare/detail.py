@@ -23,6 +23,7 @@ from upto.core import (
     Supremum,
 )
 from upto.engines import has_cores_to_spare, side_by_side
+from upto.engines.concurrent_steps import WIDEST_SIDE_BY_SIDE
 from upto.evidence.intervals import histogram, mean_intervals, summarise
 from upto.measures import ica_efficiency, near_isometry_defect
 from upto.questions.compare.chance_level import Chance, chance_level
@@ -80,8 +81,11 @@ def compare_in_detail(
     source, target, split = pair.source, pair.target, pair.split
     with progress.task("compare", 4 + options.refits) as advance:
         moments = pair_moments(pair)
-        if split.n_held_out and {Group.RIGID, Group.SIMILARITY} & set(options.groups):
-            moments.find_rotations()
+        # Of wide runs, memory has room for few matrices at a time.
+        if split.n_held_out and pair.width < WIDEST_SIDE_BY_SIDE:
+            if {Group.RIGID, Group.SIMILARITY} & set(options.groups):
+                moments.find_rotations()
+            pair.whiten()
         fitted = replace(moments, everything=moments.fitted) if split.n_held_out else moments
         stop = Event()
 
@@ -93,23 +97,21 @@ def compare_in_detail(
 
         steps: list[Callable[[], Any]] = [
             partial(_within_sample, pair, moments, options, go_on),
-            partial(_judged, pair, fitted, options, label, classes, go_on),
             partial(chance_level, pair, options, go_on),
+            partial(_judged, pair, fitted, options, label, classes, go_on),
         ]
-        # Of wide runs, memory has room for few matrices at a time.
         del moments
         if has_cores_to_spare(pair.engine, pair.width):
-            pair.whiten()
-            inside_sample, judged, chance = side_by_side(steps, n_blas_threads=1, stop=stop)
+            inside_sample, chance, judged = side_by_side(steps, n_blas_threads=1, stop=stop)
         else:
-            inside_sample, judged = steps.pop(0)(), steps.pop(0)()
-            pair.sides.clear()
-            chance = steps.pop(0)()
+            inside_sample, chance = steps.pop(0)(), steps.pop(0)()
+            pair.forget_in_sample()
+            judged = steps.pop(0)()
         within, in_sample_errors, defect, suprema = inside_sample
         outcome, maps = judged.outcome, judged.maps
         errors = judged.errors if split.n_held_out else {}
         outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
-        advance(1)
+        advance(1 + options.refits - chance.n_refits)
     fits = tuple(
         _fit(name, within, outside, judged, chance, suprema) for name in maps if name != CONSTANT
     )

@@ -47,7 +47,7 @@ class Images:
         self._side = pair.side(pair.target)
         self._same_width = pair.source.summary.n_features == pair.target.summary.n_features
         self._products: dict[tuple[int, bytes], Float] = {}
-        self._along: dict[tuple[int, bytes], Float] = {}
+        self._along: tuple[tuple[int, bytes], Float] | None = None
         self._targets: dict[int, Float] = {}
         self._r2: dict[str, Float] = {}
 
@@ -132,9 +132,10 @@ class Images:
         if factor == 0.0:
             return np.broadcast_to(offset, self._side.along.shape)
         key, _ = self._key(found)
-        if key not in self._along:
-            self._along[key] = product(self.turned(name), axes)
-        return self._along[key] * factor + offset
+        # A group and its scaled version follow each other, so one of them is kept.
+        if self._along is None or self._along[0] != key:
+            self._along = key, product(self.turned(name), axes)
+        return self._along[1] * factor + offset
 
     def _key(self, found: AffineMap) -> tuple[tuple[int, bytes], Float]:
         """Return what identifies the images without their factor, and the scales left."""

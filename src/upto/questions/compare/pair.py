@@ -126,13 +126,32 @@ class Pair:
         return [SortedColumns(each[:MONOTONE_ROWS]) for each in rows]
 
     def whiten(self) -> None:
-        """Find the white directions of both runs now, side by side.
+        """Find the white directions of both runs and the inverses by them now, side by side.
 
-        The moments then have the inverse of the same decomposition, whoever needs it first.
+        The inverse is then that of the same decomposition, whoever needs it first.
         """
         if self.split.n_held_out:
             sides = [self.side(run) for run in (self.source, self.target)]
-            side_by_side([side.white for side in sides], width=self.width)
+            side_by_side([side.invert for side in sides], width=self.width)
+
+    def forget_in_sample(self) -> None:
+        """Free the memory of what only fits to all rows need, if some rows are held out."""
+        if self.split.n_held_out:
+            self._sorted.pop(False, None)
+            for run in (self.source, self.target):
+                run.everything.forget_inverse()
+
+    def forget_fits(self) -> None:
+        """Free the memory of what only fits need: the inverses and the sorted columns."""
+        self._sorted.clear()
+        for run in (self.source, self.target):
+            run.fitted.forget_inverse()
+            self.side(run).forget_columns()
+
+    def forget_white(self) -> None:
+        """Free the memory of the white directions."""
+        for run in (self.source, self.target):
+            self.side(run).forget_white()
 
     def rows_to_judge(self, *, held_out: bool) -> tuple[Any, Any, NDArray[np.bool_] | None]:
         """Return rows of both runs on which maps are evaluated, and a mask of those to keep."""

@@ -12,6 +12,7 @@ from upto.alignment import AffineMap, MonotoneMap, monotone_errors, row_errors_b
 from upto.core import Group
 from upto.core.array_types import Float
 from upto.engines import side_by_side
+from upto.engines.concurrent_steps import WIDEST_SIDE_BY_SIDE
 from upto.evidence.intervals import r_squared
 from upto.questions.compare.images import Images
 from upto.questions.compare.pair import (
@@ -113,10 +114,15 @@ def map_both_ways(
     """
     holding = pair.split.n_held_out > 0
     pair.whiten()
+    if pair.width >= WIDEST_SIDE_BY_SIDE:
+        pair.forget_white()
     maps = fitted_maps(pair, moments, options, fitted=holding)
     # Flipped after the fit: rotations and matchings are those of the maps.
     back = pair.flipped()
     back_maps = fitted_maps(back, moments.flipped(), options, fitted=holding)
+    if pair.width >= WIDEST_SIDE_BY_SIDE and not both_in_full:
+        # Other pairs of the same runs would need them again; of two runs, nothing else does.
+        pair.forget_fits()
     images, back_images = Images(pair, maps), Images(back, back_maps)
     totals = [_total(each, holding=holding) for each in (pair, back)]
     if both_in_full:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from upto.questions.compare.result import CompareResult
 
 
-MATRICES = 42
+MATRICES = 32
 """Square matrices in memory at once when two wide runs are compared."""
 
 

@@ -48,10 +48,11 @@ class Relation:
 
 def relate(pair: Pair, moments: PairMoments, options: Options, *, both_in_full: bool) -> Relation:
     """Fit and test maps in both directions; `both_in_full` evaluates the reverse on all rows."""
+    # First: beside the maps of wide runs, memory has no room for the decomposition.
+    canonical = find_canonical(pair, moments.fitted) if pair.split.n_held_out else None
     forward, backward = map_both_ways(pair, moments, options, both_in_full=both_in_full)
-    if pair.split.n_held_out == 0:
+    if canonical is None:
         return Relation(forward=forward, backward=backward)
-    canonical = find_canonical(pair, moments.fitted)
     untested = Relation(forward=forward, backward=backward, canonical=canonical)
     if _are_in_order(pair):
         return _tested(pair, untested, options)

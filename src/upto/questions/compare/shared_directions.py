@@ -11,7 +11,6 @@ import scipy.linalg
 from upto.core import Shared
 from upto.core.array_types import Float
 from upto.engines.algebra import compute, product
-from upto.engines.concurrent_steps import WIDEST_SIDE_BY_SIDE
 from upto.questions.compare.side import White, explained_variance
 
 if TYPE_CHECKING:
@@ -70,15 +69,11 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
         # With fewer rows than coordinates, held-out rows are orthogonal to the fitted ones.
         rows[np.abs(rows) < _ROUNDED] = 0.0
     agreement = _squared_correlations(*(_new(rows, pair.split.memory) for rows in (x, y)))
-    found = Canonical(
+    return Canonical(
         first=x * strength,
         second=y * strength,
         shared=_find_shared(pair, agreement, whites, (left, right)),
     )
-    if pair.width >= WIDEST_SIDE_BY_SIDE:
-        for side in sides:
-            side.forget_white()
-    return found
 
 
 def _find_shared(

@@ -34,12 +34,12 @@ EVEN = 1e6
 class White:
     """Directions along which the fitted rows have unit variance and are uncorrelated.
 
-    `covariances` are those of the coordinates with the directions, and `paired` are the re-paired
-    rows along them.
+    `explained` is the variance of the rows along all of them, and `paired` are the re-paired rows
+    along them.
     """
 
     directions: Float
-    covariances: Float
+    explained: float
     paired: Float
 
 
@@ -72,6 +72,7 @@ class Side:
         """Compute now what would be computed when it is first used."""
         if self.split.n_held_out:
             self.white()
+            self.invert()
         if monotone and self.split.n_held_out:
             columns = self.columns()
             if self.run.judged is not None:
@@ -113,18 +114,34 @@ class Side:
             return self._find_white(self._sample_product())
         if self._white is None:
             basis, part = self.run.span.whitening, self.run.fitted
-            found = self._find_white(product(basis.T, product(part.scatter / part.weight, basis)))
-            is_square = found.directions.shape[0] == found.directions.shape[1]
-            if is_square and not self.run.is_thin and self.is_even:
-                # The affine map needs the inverse: that of the same decomposition, unless its
-                # coordinates are of such different scales that it leaves some out.
-                part.keep_inverse(product(found.directions, found.directions.T) / part.weight)
-            self._white = found
+            inner = product(basis.T, product(part.scatter, basis))
+            del basis
+            inner /= part.weight
+            self._white = self._find_white(inner)
         return self._white
+
+    def invert(self) -> None:
+        """Give the moments of the fitted rows the inverse by their white directions.
+
+        It is that of the same decomposition, unless coordinates are of such different scales that
+        the decomposition leaves some out.
+        """
+        part = self.run.fitted
+        if part.has_inverse or self.run.is_thin or not self.is_even:
+            return
+        directions = self.white().directions
+        if directions.shape[0] == directions.shape[1]:
+            inverse = product(directions, directions.T)
+            inverse /= part.weight
+            part.keep_inverse(inverse)
 
     def forget_white(self) -> None:
         """Free the memory of the white directions, which are computed again if needed."""
         self._white = None
+
+    def forget_columns(self) -> None:
+        """Free the memory of the sorted columns, which are sorted again if needed."""
+        self._columns = None
 
     def sample_along(self, white: White) -> Float:
         """Return the rows in memory along white directions."""
@@ -142,7 +159,7 @@ class Side:
         part = self.run.fitted
         return White(
             directions=directions,
-            covariances=product(part.scatter, directions) / part.weight,
+            explained=_explained(part, directions),
             paired=product(self.run.paired - part.mean, directions),
         )
 
@@ -154,11 +171,17 @@ def explained_variance(
     total = float(np.trace(part.scatter)) / part.weight
     is_most = turn.shape[0] == turn.shape[1] and 2 * agreeing.sum() > len(agreeing)
     # All columns explain what the directions do, so the fewer are enough.
-    some = product(white.covariances, turn[:, ~agreeing if is_most else agreeing])
-    explained = float(np.vdot(some, some))
+    some = product(white.directions, turn[:, ~agreeing if is_most else agreeing])
+    explained = _explained(part, some)
     if is_most:
-        explained = float(np.vdot(white.covariances, white.covariances)) - explained
+        explained = white.explained - explained
     return min(explained / total, 1.0) if total > 0 else 0.0
+
+
+def _explained(part: Moments, directions: Float) -> float:
+    """Return the variance of rows along uncorrelated directions of unit variance."""
+    covariances = product(part.scatter, directions)
+    return float(np.vdot(covariances, covariances)) / part.weight**2
 
 
 def _are_inner(away: Float) -> NDArray[np.bool_]:

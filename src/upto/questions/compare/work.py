@@ -142,8 +142,8 @@ def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
     compare = [
         ("errors", _fit(n_samples, width) + dropping),
         ("worst errors", _bracket(n_samples, width) + dropping),
-        ("relation", _relate(n_samples, width) + judged + dropping),
         *[("refit", _refit(n_samples, width) + dropping)] * min(options.refits, n_refits),
+        ("relation", _relate(n_samples, width) + judged + dropping),
     ]
     return {"prepare runs": prepare, "compare": compare}
 

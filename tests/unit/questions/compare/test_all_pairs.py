@@ -171,9 +171,9 @@ def test_the_variance_of_few_or_most_directions(rng, n_agreeing):
     values, vectors = np.linalg.eigh(part.scatter / part.weight)
     directions = vectors / np.sqrt(values)
     turn, _ = np.linalg.qr(rng.normal(size=(5, 5)))
-    covariances = part.scatter @ directions / part.weight
+    explained = float(((part.scatter @ directions / part.weight) ** 2).sum())
     agreeing = np.arange(5) < n_agreeing
-    white = White(directions=directions, covariances=covariances, paired=np.empty((0, 5)))
+    white = White(directions=directions, explained=explained, paired=np.empty((0, 5)))
     found = explained_variance(part, white, turn, agreeing)
     along = part.scatter @ (directions @ turn)[:, agreeing] / part.weight
     assert found == pytest.approx((along**2).sum() / values.sum(), abs=1e-12)

@@ -7,8 +7,14 @@ import pytest
 from in_torch import InTorch
 
 import upto
-from upto.engines import ThreadsEngine, TorchEngine, cores, has_cores_to_spare
-from upto.questions.compare import chance_level, detail
+from upto.engines import (
+    ThreadsEngine,
+    TorchEngine,
+    concurrent_steps,
+    cores,
+    has_cores_to_spare,
+)
+from upto.questions.compare import chance_level, detail, judged_pair, prediction
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +118,37 @@ def test_a_step_that_fails_stops_the_others(runs, monkeypatch):
     with pytest.raises(MemoryError):
         upto.compare(*runs, ica=False, refits=500, engine=Elsewhere())
     assert len(counted) < 400
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """Treat every width as one of which memory has room for few matrices."""
+    for module in (concurrent_steps, chance_level, detail, prediction):
+        monkeypatch.setattr(module, "WIDEST_SIDE_BY_SIDE", 2)
+
+
+@pytest.mark.parametrize("held_out", [0.3, 0.0])
+def test_freeing_the_memory_of_wide_runs_changes_no_result(runs, held_out, request):
+    engine = ThreadsEngine(n_threads=1)
+    kept = upto.compare(*runs, held_out=held_out, engine=engine)
+    request.getfixturevalue("wide")
+    assert_alike(upto.compare(*runs, held_out=held_out, engine=engine), kept, rtol=1e-9)
+
+
+def test_wide_runs_keep_no_matrix_longer_than_a_step_needs_it(runs, wide, monkeypatch):
+    pairs, inverses = [], []
+
+    def judge_pair(pair, *rest):
+        pairs.append(pair)
+        inverses.append([run.everything.has_inverse for run in (pair.source, pair.target)])
+        assert False not in pair._sorted
+        return judged_pair.judge_pair(pair, *rest)
+
+    monkeypatch.setattr(detail, "judge_pair", judge_pair)
+    upto.compare(*runs, ica=False, engine=ThreadsEngine(n_threads=1))
+    (pair,) = pairs
+    assert inverses == [[False, False]]
+    assert not pair._sorted
+    for run in (pair.source, pair.target):
+        assert not run.fitted.has_inverse
+        assert pair.side(run)._white is pair.side(run)._columns is None
