@@ -16,6 +16,13 @@ STUDIES = {
     "cell-painting": "upto_studies.cell_painting",
     "speakers": "upto_studies.speakers",
     "rxrx3-openphenom": "upto_studies.rxrx3_openphenom",
+    "radial-classes": "upto_studies.radial_classes",
+    "class-diversity": "upto_studies.class_diversity",
+    "contrastive-patches": "upto_studies.contrastive_patches",
+    "word-embeddings": "upto_studies.word_embeddings",
+    "layers-of-gpts": "upto_studies.layers_of_gpts",
+    "model-pairs": "upto_studies.model_pairs",
+    "ica-efficiency": "upto_studies.ica_efficiency",
 }
 """Module of each study; its folder has the name of the study."""
 

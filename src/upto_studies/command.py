@@ -125,6 +125,13 @@ def show_study(*, output: Output, name: str) -> None:
     help="Change a setting of the study's study.toml. Repeat to change several.",
 )
 @click.option(
+    "--models",
+    nargs=2,
+    metavar="A B",
+    help="Two models of yours, for model-pairs: folders that transformers or timm saved, ResNet-18 "
+    "weights in safetensors, or recorded activations.",
+)
+@click.option(
     "--device",
     default="cpu",
     show_default=True,
@@ -161,6 +168,7 @@ def run_one(
     name: str,
     size: str,
     changes: tuple[str, ...],
+    models: tuple[str, str] | None,
     folder: Path | None,
     strict: bool,
     **options: Any,
@@ -174,11 +182,17 @@ def run_one(
     upto study run misspecified-regression
     upto study run leaky-autoencoders --size full --device cuda --data mnist
     upto study run bounds-hold --size tiny --set pairs=100 --strict
+    upto study run model-pairs --models pythia-seed1 pythia-seed2 --data texts
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
     settings = dict(_setting(change) for change in changes)
     from upto_studies.run import has_checkpoints, run_study, study_plan
 
+    if models is not None:
+        if "own_models" not in study_plan(name).settings:
+            message = f"{name} compares no models of yours: omit --models."
+            raise click.UsageError(message)
+        settings["own_models"] = list(models)
     plan = study_plan(name, size=size, settings=settings)
     plan.check_packages()
     place = Path(f"{name}-{size}") if folder is None else folder

@@ -32,9 +32,16 @@ def test_the_wheel_is_small_and_has_what_the_packages_read(tmp_path):
         "upto_studies/autoencoder-ica/result.json",
         "upto_studies/bounds-hold/result.json",
         "upto_studies/cell-painting/result.json",
+        "upto_studies/class-diversity/result.json",
+        "upto_studies/contrastive-patches/result.json",
+        "upto_studies/ica-efficiency/result.json",
+        "upto_studies/layers-of-gpts/result.json",
         "upto_studies/leaky-autoencoders/result.json",
         "upto_studies/metric-behaviour/result.json",
+        "upto_studies/model-pairs/result.json",
         "upto_studies/plate-holdout-synthetic/result.json",
+        "upto_studies/radial-classes/result.json",
+        "upto_studies/word-embeddings/result.json",
     }
 
 

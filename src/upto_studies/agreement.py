@@ -1,0 +1,217 @@
+"""Agreement of two trained models, up to each group and by similarity measures."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+import upto
+from upto.core import Estimate, Group
+from upto.measures import ica_efficiency
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from upto.engines.base import Engine
+    from upto.questions.compare.result import CompareResult
+    from upto.questions.similarity.result import SimilarityResult
+
+GROUPS = ("signed-permutation", "rigid", "similarity", "affine")
+"""Groups of the four columns of Table 1 of Nelson et al. 2026, without ICA."""
+UNMIXED = "ica"
+"""Name of the row in which both runs are unmixed before components are matched."""
+
+_HELD_OUT_SHARE = 0.5
+_PAIRINGS = 19
+"""Random pairings of rows for the chance level of a measure, whose mean needs few."""
+_REFITS = 2
+_MAX_ROWS = 8192
+_FEWEST_PAIRS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How far one run is from another after the best map of each group.
+
+    Errors are mean L2 distances over the diameter of the target, by name of the group: those of
+    `GROUPS`, and ``"ica"`` where it was asked for.
+
+    Parameters
+    ----------
+    held_out
+        Errors on rows that the maps were not fitted to.
+    in_sample
+        Errors on the rows that the maps were fitted to, as the papers report them.
+    chance
+        Held-out errors of maps fitted to shuffled rows.
+    r2
+        Share of the variance of the held-out rows that each map explains.
+    efficiency, efficiency_in_sample
+        Share of the gap between permutation and rigid motion that ICA closes, by the formula of
+        Table 1 of Nelson et al. 2026; None without ICA or where there is no gap.
+    measures
+        Similarity measures, scored on held-out rows where they have weights to fit.
+    measures_in_sample
+        The same, fitted and scored on all rows.
+    measures_chance, measures_chance_in_sample
+        Means over random pairings of the rows.
+    """
+
+    held_out: dict[str, float]
+    in_sample: dict[str, float]
+    chance: dict[str, float]
+    r2: dict[str, float]
+    efficiency: float | None
+    efficiency_in_sample: float | None
+    measures: dict[str, float]
+    measures_in_sample: dict[str, float]
+    measures_chance: dict[str, float]
+    measures_chance_in_sample: dict[str, float]
+
+
+def agreement_of(
+    first: Any,
+    second: Any,
+    *,
+    measures: Sequence[str] = ("mean-cca",),
+    ica: bool = False,
+    seed: int = 0,
+    engine: Engine | str | None = None,
+    max_rows: int = _MAX_ROWS,
+) -> Agreement:
+    """Compare two runs of the same rows.
+
+    Parameters
+    ----------
+    first, second
+        Rows of the two runs; the first is mapped onto the second.
+    measures
+        Names of similarity measures; ``"svcca-16"`` is SVCCA of 16 directions.
+    ica
+        Whether to add ICA followed by a signed permutation.
+    seed
+        Seed of the split into fitted and held-out rows, of ICA and of the chance levels.
+    engine
+        Engine or its name; chosen automatically by default.
+    max_rows
+        Maximum number of rows that measures use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=(300, 3))
+    >>> found = agreement_of(rows, rows @ rng.normal(size=(3, 3)) + 1)
+    >>> round(found.r2["affine"], 6), round(found.measures["mean-cca"], 6)
+    (1.0, 1.0)
+    """
+    compared = upto.compare(
+        first,
+        second,
+        up_to=Group.AFFINE,
+        permutations=_PAIRINGS,
+        refits=_REFITS,
+        ica=ica,
+        seed=seed,
+        engine=engine,
+        progress=False,
+    )
+    known = {_library_name(name): name for name in measures}
+    scored, scored_in_sample = (
+        upto.similarity(
+            first,
+            second,
+            measures=tuple(known),
+            held_out=share,
+            permutations=_PAIRINGS,
+            half_samples=0,
+            max_rows=max_rows,
+            seed=seed,
+            engine=engine,
+            progress=False,
+        )
+        for share in (_HELD_OUT_SHARE, 0.0)
+    )
+    errors = _errors(compared, (*GROUPS, UNMIXED) if ica else GROUPS)
+    values, chance = _values(scored, known)
+    values_in_sample, chance_in_sample = _values(scored_in_sample, known)
+    return Agreement(
+        held_out=errors["held out"],
+        in_sample=errors["in sample"],
+        chance=errors["chance"],
+        r2=errors["R²"],
+        efficiency=_efficiency(errors["held out"]),
+        efficiency_in_sample=_efficiency(errors["in sample"]),
+        measures=values,
+        measures_in_sample=values_in_sample,
+        measures_chance=chance,
+        measures_chance_in_sample=chance_in_sample,
+    )
+
+
+def over_pairs(values: ArrayLike) -> Estimate:
+    """Return the mean over independent pairs with a Student interval, from three pairs.
+
+    Examples
+    --------
+    >>> f"{over_pairs([1.0, 2.0, 3.0]):.2f}"
+    '2.00 [-0.48, 4.48]'
+    """
+    given = np.asarray(values, dtype=np.float64)
+    mean = float(given.mean())
+    if len(given) < _FEWEST_PAIRS:
+        return Estimate(value=mean)
+    half = float(stdtrit(len(given) - 1, 0.975) * given.std(ddof=1)) / math.sqrt(len(given))
+    return Estimate(value=mean, low=mean - half, high=mean + half)
+
+
+def _library_name(name: str) -> str:
+    """Return the name of a measure in the catalogue, which has a colon before a number."""
+    return re.sub(r"-(\d+)$", r":\1", name)
+
+
+def _errors(compared: CompareResult, names: Iterable[str]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {
+        kind: {} for kind in ("held out", "in sample", "chance", "R²")
+    }
+    there = {fit.name for fit in compared.fits}
+    for name in names:
+        if name not in there:
+            continue
+        fit = compared.fit(name)
+        found["in sample"][name] = fit.in_sample.mean.value
+        if fit.held_out is not None:
+            found["held out"][name] = fit.held_out.mean.value
+            found["R²"][name] = fit.held_out.r2
+        if fit.chance is not None:
+            found["chance"][name] = fit.chance.mean.value
+    return found
+
+
+def _efficiency(errors: dict[str, float]) -> float | None:
+    if UNMIXED not in errors:
+        return None
+    return ica_efficiency(errors["signed-permutation"], errors["similarity"], errors[UNMIXED])
+
+
+def _values(
+    scored: SimilarityResult, known: dict[str, str]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the values and chance levels of measures, of pairs scored both ways the mean."""
+    values: dict[str, list[float]] = {}
+    chance: dict[str, list[float]] = {}
+    for row in scored.rows:
+        values.setdefault(known[row.measure], []).append(row.value.value)
+        if row.chance is not None:
+            chance.setdefault(known[row.measure], []).append(row.chance)
+    means = [
+        {name: sum(each) / len(each) for name, each in own.items()} for own in (values, chance)
+    ]
+    return means[0], means[1]

@@ -1,0 +1,1 @@
+"""Language models of our own: subwords, GPTs, log-bilinear word embeddings and n-grams."""

@@ -1,0 +1,128 @@
+"""Table 1: families, the order of errors, intervals, and the study at its smallest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from upto.core import InputError
+from upto_studies.agreement import Agreement
+from upto_studies.pretrained_families import Family, layer_of, read_families
+from upto_studies.run import run_study
+from upto_studies.table_one import PAPER, PairRow, error_of, over_models, pair_row, table_one
+from upto_studies.trained_pairs import linear_accuracy
+
+
+def row(models, permutation=0.4, rigid=0.2, linear=0.1, ica=0.3):
+    errors = {"signed-permutation": permutation, "similarity": rigid, "affine": linear, "ica": ica}
+    return PairRow(
+        family="f",
+        models=models,
+        remark="",
+        n_rows=10,
+        widths=(2, 2),
+        agreement=Agreement(
+            held_out=errors,
+            in_sample=errors,
+            chance=errors,
+            r2={"affine": 0.5},
+            efficiency=0.5,
+            efficiency_in_sample=None,
+            measures={},
+            measures_in_sample={},
+            measures_chance={},
+            measures_chance_in_sample={},
+        ),
+        unmixed=None,
+    )
+
+
+def test_the_order_of_the_paper_and_what_breaks_it():
+    for values in PAPER.values():
+        permutation, rigid, linear, ica, _ = values
+        assert row("ab", permutation, rigid, linear, ica).in_order(in_sample=True)
+    assert row("ab", ica=0.5).failure(in_sample=True) == "ICA ≥ permutation"
+    assert row("ab", ica=0.15).failure(in_sample=True) == "ICA ≤ rigid"
+    assert row("ab", linear=0.25).failure(in_sample=False) == "rigid < linear"
+
+
+def test_intervals_leave_out_one_model_at_a_time():
+    values = {("a", "b"): 0.1, ("a", "c"): 0.2, ("b", "c"): 0.6}
+    rows = [row(models, permutation=value) for models, value in values.items()]
+    found = over_models(rows, error_of("permutation", "held_out"))
+    without = np.array([0.6, 0.2, 0.1])
+    spread = np.sqrt(2 / 3 * np.square(without - without.mean()).sum())
+    assert found.value == pytest.approx(0.3)
+    assert found.high - found.value == pytest.approx(4.302653 * spread, rel=1e-5)
+    assert over_models(rows[:1], error_of("rigid", "held_out")).low is None
+
+
+def test_a_rotated_family_agrees_up_to_a_rigid_motion():
+    rng = np.random.default_rng(0)
+    rows = rng.laplace(size=(600, 4))
+    turned = 2 * rows @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    family = Family(title="turned", remark="", runs={"a": rows, "b": turned})
+    found = pair_row(family, "a", "b", seed=0)
+    assert found.agreement.held_out["similarity"] < 1e-8
+    assert found.agreement.held_out["ica"] < 0.05
+    assert found.agreement.held_out["signed-permutation"] > 0.1
+    assert found.unmixed.recurrence == 1.0
+    table = table_one([found], with_paper=False)
+    assert [cells[2] for cells in table.rows] == ["in sample", "held out", "chance"]
+
+
+def test_families_are_read_from_arrays(tmp_path):
+    folder = tmp_path / "reps"
+    folder.mkdir()
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    np.savez(
+        folder / "mine.npz", final1=rows, final2=rows, mid1=rows, labels=np.arange(30), head_x=rows
+    )
+    np.savez(folder / "single.npz", a=rows)
+    (family,) = read_families(tmp_path)
+    assert family.title == "mine"
+    assert list(family.pairs()) == [("final1", "final2")]
+    assert [layer_of(name) for name in ("mid3", "resnet20_layer2", "v5", "cls0")] == [
+        "mid",
+        "layer2",
+        "",
+        "",
+    ]
+    with pytest.raises(InputError, match="has no representations"):
+        read_families(folder / "nothing")
+    np.savez(folder / "uneven.npz", a=rows, b=rows[1:])
+    with pytest.raises(InputError, match="29 and 30 rows"):
+        read_families(tmp_path)
+    (folder / "uneven.npz").write_bytes(b"no archive")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_families(tmp_path)
+
+
+def test_a_linear_classifier_tells_separate_classes():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=200)
+    rows = rng.normal(size=(200, 5)) + 4 * np.eye(3, 5)[labels]
+    assert linear_accuracy(rows[:100], labels[:100], rows[100:], labels[100:]) > 0.9
+
+
+def test_the_study_at_its_smallest(tmp_path):
+    pytest.importorskip("torch")
+    result = run_study("model-pairs", size="tiny", folder=tmp_path, progress=False)
+    table, yardsticks, pairs = result.details
+    assert {cells[0] for cells in pairs.rows} == {"GPT", "MAE", "ResNet-18"}
+    assert {cells[0] for cells in table.rows} >= {"GPT", "MAE", "ResNet-18"}
+    values = {(cells[0], cells[1]): float(cells[2]) for cells in yardsticks.rows}
+    guess = values["MAE", "error of the mean of seen patches"]
+    assert values["MAE", "error of hidden patches"] < 0.9 * guess
+    (quantity,) = [each for each in result.quantities if each.measured is not None]
+    assert quantity.name == "permutation above rigid/trained"
+    assert quantity.measured.value > 0
+    assert [panel.title for panel in result.plots[1:]] == [
+        f"Training of {name}" for name in ("GPT", "MAE", "ResNet-18")
+    ]
+    assert "of 3 pairs of 3 families" in result.verdict
+
+
+def test_missing_data_are_named():
+    with pytest.raises(InputError, match="--data"):
+        run_study("model-pairs", size="full", settings={"trained": []}, progress=False)
