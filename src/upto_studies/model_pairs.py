@@ -111,6 +111,7 @@ def _run_users(settings: Settings, work: Work) -> Outcome:
         tables=(table_one(rows), pairs_table(rows)),
         panels=(errors_panel(rows),),
         device=work.device,
+        tests_claims=False,
     )
 
 

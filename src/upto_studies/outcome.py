@@ -53,6 +53,8 @@ class Outcome:
         Findings.
     device
         Description of the hardware.
+    tests_claims
+        Whether the run tests the claims of the study, and not models of the user's instead.
     """
 
     measured: dict[str, Estimate]
@@ -61,3 +63,4 @@ class Outcome:
     panels: tuple[Panel, ...]
     findings: tuple[Finding, ...] = ()
     device: str = "cpu"
+    tests_claims: bool = True

@@ -203,7 +203,7 @@ def run_study(
                 progress=choose_progress(progress),
             ),
         )
-    quantities = _quantities(name, size, outcome)
+    quantities = _quantities(name, size, outcome) if outcome.tests_claims else ()
     return StudyResult(
         name=name,
         title=plan.title,

@@ -76,15 +76,18 @@ def _is_resnet(path: Path) -> bool:
 
 
 def _is_recorded(path: Path) -> bool:
-    if path.is_dir():
-        return (path / MANIFEST).is_file()
-    if not path.exists():
+    if path.is_dir() and (path / MANIFEST).is_file():
+        return True
+    fault = "" if path.exists() else "does not exist"
+    if path.is_dir() and not (path / "config.json").is_file():
+        fault = "is no model: it has no config.json"
+    if fault:
         message = (
-            f"{path} does not exist: give a folder with config.json and safetensors, a ResNet-18 "
-            "as .safetensors, or recorded activations."
+            f"{path} {fault}. Give a folder with config.json and safetensors, a ResNet-18 as "
+            ".safetensors, or recorded activations."
         )
         raise InputError(message)
-    return not _is_resnet(path)
+    return path.is_file() and not _is_resnet(path)
 
 
 def _paired(names: list[str], found: list[Layers]) -> Iterator[Family]:

@@ -186,8 +186,9 @@ class StudyResult(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the quantities, the tables of the study and the settings."""
-        return self._quantities(), *self.details, self._settings()
+        """Return the quantities, if there are any, the tables of the study and the settings."""
+        quantities = (self._quantities(),) if self.quantities else ()
+        return *quantities, *self.details, self._settings()
 
     def panels(self) -> tuple[Panel, ...]:
         """Return the plots of the study."""
