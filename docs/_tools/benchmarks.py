@@ -846,12 +846,12 @@ SECTIONS = (
         "diameter, worst errors or shared directions, and no map back. FastICA is run once, and "
         "up to 512 columns. Then other questions; all pairs of many runs beside what they need: "
         "for each run a product and an eigendecomposition, for each pair a cross product, two "
-        "SVDs and four maps of the held-out rows. The memory at 4,096 columns is some forty "
-        "matrices of 134 MB: of each run moments, axes and inverses of the fitted and of all rows, "
-        "of the pair cross products, rotations and maps both ways. At 512 columns most of the "
-        "time is products with thousands of rows, sorting and resampling, not algebra of this "
-        "width. Most of the time of `similarity` is spent on 50 half-samples, each with ranks, "
-        "neighbours and whitenings of its own.",
+        "SVDs and four maps of the held-out rows. The memory at 4,096 columns is some thirty "
+        "matrices of 134 MB. With fewer fitted rows than columns a rotation takes a full singular "
+        "value decomposition, for which LAPACK needs nine; moments, axes and cross products of "
+        "fitted and of all rows are eight, and sampled rows in double precision four: the floor is "
+        "2.8 GB, which leaves no room for maps. Most of the time of `similarity` is spent on 50 "
+        "half-samples, each with ranks, neighbours and whitenings of its own.",
         judged=comparing_wide_runs,
         hidden=("outcome",),
     ),

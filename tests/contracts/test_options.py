@@ -29,7 +29,7 @@ ARGUMENTS = {
     "batches": "a.csv --batch key --label key",
     "lipschitz": "a.csv b.csv",
     "diversity": "a.npy",
-    "study": "run misspecified-regression",
+    "study": "run model-pairs",
 }
 ELSEWHERE = {
     "unmix": {"transform", "inverse", "resume"},
@@ -44,7 +44,7 @@ VALUES = {
     "scores": "sap",
     "forms": "raw",
     "conditions": "base",
-    "changes": "noise=0.5",
+    "changes": "context=32",
     "device": "cuda",
     "batch": "f0",
     "label": "f0",
@@ -93,7 +93,7 @@ def _given(option):
         value = start + 1 if isinstance(kind, click.IntRange) else start / 2 + 0.11
     else:
         value = "a.csv"
-    return [option.opts[0], str(value)]
+    return [option.opts[0], *[str(value)] * option.nargs]
 
 
 @pytest.fixture

@@ -63,8 +63,11 @@ _SHARED = (
         severity="warning",
         meaning="Two or more independent components are indistinguishable from Gaussian.",
         matters="The rotation between them is not identifiable: ICA returns an arbitrary one, "
-        "which differs between runs.",
-        remedy="Compare up to a rigid motion, or keep only the non-Gaussian components.",
+        "which differs between runs. Runs that are unmixed on the same rows can match all the "
+        "same, because they share the accidents of these rows: two rotated copies of Gaussian rows "
+        "have an efficiency of ICA of 1, and of 0 if each is unmixed on rows of its own.",
+        remedy="Compare up to a rigid motion, or keep only the non-Gaussian components. To test "
+        "components, unmix each run on rows of its own.",
     ),
     Rule(
         code="UP004",

@@ -23,9 +23,12 @@ RULES = (
         meaning="There are fewer than 50 fitted rows per independent component, or so few "
         "that only the widest directions were unmixed.",
         matters="With few rows, ICA finds directions of the sample, not of the run: its errors and "
-        "efficiency reflect the number of rows more than the runs.",
-        remedy="Embed more samples, or report the results of ICA as a lower bound of what it can "
-        "do.",
+        "efficiency reflect the number of rows more than the runs. For two rotated copies of "
+        "simulated Laplace sources, each unmixed on its own half of the rows, the efficiency is "
+        "about 0 with 10 fitted rows per component, 0.6 with 50 and 0.8 with 200. Unmixed on the "
+        "same rows it is 0.9 or more throughout: both runs share the accidents of these rows.",
+        remedy="Embed more samples, keep fewer directions, or unmix each run on rows of its own. "
+        "Otherwise do not draw conclusions from the ICA row.",
     ),
     Rule(
         code="UP036",
