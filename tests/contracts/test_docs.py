@@ -152,6 +152,7 @@ def following_text(page: Path, block: Block) -> str | None:
 
 
 LONG = (
+    "are-my-models",
     "batches",
     "quickstart",
     "scripts",
