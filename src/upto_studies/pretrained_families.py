@@ -68,16 +68,23 @@ class Family:
         What a reader should know.
     runs
         Rows of each model.
+    names_layers
+        Whether the names of models end in that of a layer, as in files of several.
     """
 
     title: str
     remark: str
     runs: dict[str, Float] = field(repr=False)
+    names_layers: bool = False
+
+    def layer(self, name: str) -> str:
+        """Return the layer that the name of a model ends in, or nothing."""
+        return layer_of(name) if self.names_layers else ""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Return the pairs of models, of one layer each."""
         for first, second in itertools.combinations(self.runs, 2):
-            if layer_of(first) == layer_of(second):
+            if self.layer(first) == self.layer(second):
                 yield first, second
 
 
@@ -132,4 +139,4 @@ def _read_family(path: Path) -> Family | None:
         message = f"{path} has values in {bad[0]} that are not finite: drop those rows."
         raise InputError(message)
     known = KNOWN.get(path.stem, Known(title=path.stem))
-    return Family(title=known.title, remark=known.remark, runs=runs)
+    return Family(title=known.title, remark=known.remark, runs=runs, names_layers=True)

@@ -12,7 +12,6 @@ from scipy.special import stdtrit
 from upto.core import Column, Estimate, Marks, Panel, Table
 from upto.core.table import columns
 from upto_studies.agreement import Agreement, agreement_of
-from upto_studies.pretrained_families import layer_of
 from upto_studies.unmixed_pairs import UnmixedPair, unmixed_pair
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def pair_row(
 ) -> PairRow:
     """Compare two models of a family."""
     source, target = family.runs[first], family.runs[second]
-    layer = layer_of(first)
+    layer = family.layer(first)
     k = min(_EXPLAINED, source.shape[1], target.shape[1])
     is_enough = len(source) >= _FEWEST_ROWS * k
     return PairRow(

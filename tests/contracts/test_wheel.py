@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 2_000_000
+LIMIT = 2_200_000
 
 
 @pytest.mark.slow

@@ -94,7 +94,6 @@ def test_intervals_resample_whole_families():
 def test_the_study_at_its_smallest():
     result = run_study("ica-efficiency", size="tiny", progress=False)
     measured = {each.name: each.measured for each in result.quantities}
-    assert measured["gaussian"].value > 0.9
     assert abs(measured["gaussian, rows apart"].value) < 0.2
     assert measured["rotation/many rows, rows apart"].value > 0.7
     assert measured["rotation/few rows, rows apart"].value < 0.3

@@ -79,9 +79,11 @@ def test_a_model_and_its_rotation_agree_up_to_a_rigid_motion(tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.laplace(size=(400, 4))
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    np.save(tmp_path / "a.npy", rows)
-    np.save(tmp_path / "b.npy", rows @ turn)
-    table = run_pair(tmp_path, tmp_path / "a.npy", tmp_path / "b.npy", tmp_path).details[0]
+    # Names that could be taken for layers.
+    names = (tmp_path / "mae_timm.npy", tmp_path / "mae_original.npy")
+    for name, own in zip(names, (rows, rows @ turn), strict=True):
+        np.save(name, own)
+    table = run_pair(tmp_path, *names, tmp_path).details[0]
     held_out = next(row for row in table.rows if row[2] == "held out")
     permutation, rigid = held_out[3].value, held_out[4].value
     assert permutation > 0.1
