@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from upto.questions.compare.result import CompareResult
     from upto.questions.similarity.result import SimilarityResult
 
-GROUPS = ("signed-permutation", "rigid", "similarity", "affine")
-"""Groups of the four columns of Table 1 of Nelson et al. 2026, without ICA."""
+GROUPS = ("signed-permutation", "signed-similarity", "rigid", "similarity", "affine")
+"""Groups of the columns of Table 1 of Nelson et al. 2026, without ICA, with and without a scale."""
 UNMIXED = "ica"
 """Name of the row in which both runs are unmixed before components are matched."""
 

@@ -214,9 +214,12 @@ def _says(rows: Sequence[PairRow]) -> str:
             f"{errors['affine']:.3f} up to a linear map and {errors['ica']:.3f} after ICA, held out"
         )
         efficiency = row.agreement.efficiency
-        return says + ("" if efficiency is None else f"; efficiency of ICA {efficiency:.0%}")
+        says += "" if efficiency is None else f"; efficiency of ICA {efficiency:.0%}"
+        return says if row.gains_more_than_a_scale else f"{says}, no more than a scale gains"
     families = by_family(rows)
     return (
         f"permutation > ICA > rigid ≥ linear holds for {n_inside} of {len(rows)} pairs of "
-        f"{len(families)} families in sample and for {n_outside} held out"
+        f"{len(families)} families in sample and for {n_outside} held out; ICA is ahead of a "
+        f"permutation with one scale for {sum(row.gains_more_than_a_scale for row in rows)}, held "
+        "out"
     )

@@ -13,8 +13,9 @@ from upto_studies.table_one import PAPER, PairRow, error_of, over_models, pair_r
 from upto_studies.trained_pairs import linear_accuracy
 
 
-def row(models, permutation=0.4, rigid=0.2, linear=0.1, ica=0.3):
+def row(models, permutation=0.4, rigid=0.2, linear=0.1, ica=0.3, scaled=0.35):
     errors = {"signed-permutation": permutation, "similarity": rigid, "affine": linear, "ica": ica}
+    errors["signed-similarity"] = scaled
     return PairRow(
         family="f",
         models=models,
@@ -44,6 +45,21 @@ def test_the_order_of_the_paper_and_what_breaks_it():
     assert row("ab", ica=0.5).failure(in_sample=True) == "ICA ≥ permutation"
     assert row("ab", ica=0.15).failure(in_sample=True) == "ICA ≤ rigid"
     assert row("ab", linear=0.25).failure(in_sample=False) == "rigid < linear"
+
+
+def test_a_permutation_with_one_scale_may_gain_as_much_as_ica():
+    assert row("ab").gains_more_than_a_scale
+    assert not row("ab", scaled=0.25).gains_more_than_a_scale
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 4))
+    # Matched coordinates that differ in scale and noise only.
+    other = 3 * rows[:, ::-1] + 0.5 * rng.normal(size=rows.shape)
+    family = Family(title="scaled", remark="", runs={"a": rows, "b": other})
+    found = pair_row(family, "a", "b", seed=0)
+    errors = found.agreement.held_out
+    assert errors["signed-similarity"] < 0.3 * errors["signed-permutation"]
+    assert not found.gains_more_than_a_scale
+    assert table_one([found]).columns[7].name == "permutation, one scale"
 
 
 def test_intervals_leave_out_one_model_at_a_time():
