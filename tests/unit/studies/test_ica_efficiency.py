@@ -91,6 +91,7 @@ def test_intervals_resample_whole_families():
     assert math.isfinite(two.value)
 
 
+@pytest.mark.slow
 def test_the_study_at_its_smallest():
     result = run_study("ica-efficiency", size="tiny", progress=False)
     measured = {each.name: each.measured for each in result.quantities}

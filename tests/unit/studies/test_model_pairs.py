@@ -121,6 +121,7 @@ def test_a_linear_classifier_tells_separate_classes():
     assert linear_accuracy(rows[:100], labels[:100], rows[100:], labels[100:]) > 0.9
 
 
+@pytest.mark.slow
 def test_the_study_at_its_smallest(tmp_path):
     pytest.importorskip("torch")
     result = run_study("model-pairs", size="tiny", folder=tmp_path, progress=False)

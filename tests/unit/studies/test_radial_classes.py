@@ -71,6 +71,7 @@ def test_only_members_of_equal_likelihood_are_paired(rng):
     assert alone.stuck_pairs() == [0, 1, 0, 2, 0, 3, 0, 4]
 
 
+@pytest.mark.slow
 def test_a_pair_and_a_member_over_are_enough():
     settings = {"n_members": 3, "looks": [0, 30], "n_held_out": 100}
     result = run_study("radial-classes", size="tiny", settings=settings)
