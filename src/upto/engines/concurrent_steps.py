@@ -24,6 +24,8 @@ WIDEST_SIDE_BY_SIDE, _SIDE_BY_SIDE = 3000, 4
 memory for a few square matrices."""
 _NARROWEST_SIDE_BY_SIDE = 128
 """Width of matrices below which starting a thread takes as long as their algebra."""
+NARROWEST_STEPS = 384
+"""Width below which steps are mostly passes, which occupy all cores and end in turn."""
 
 
 @contextmanager
@@ -114,7 +116,7 @@ def has_cores_to_spare(engine: Any, width: int) -> bool:
     if getattr(engine, "is_elsewhere", False):
         return cores.n_cores() >= _MANY_CORES and width < WIDEST_SIDE_BY_SIDE
     has_threads = getattr(engine, "n_at_a_time", 1) > 1
-    return has_threads and _NARROWEST_SIDE_BY_SIDE <= width <= WIDEST_IN_ONE_THREAD
+    return has_threads and NARROWEST_STEPS <= width <= WIDEST_IN_ONE_THREAD
 
 
 _MANY_CORES = 4

@@ -58,6 +58,7 @@ def test_steps_side_by_side_change_no_result(runs, held_out, kind, monkeypatch):
     assert not has_cores_to_spare(alone, 130)
     in_turn = upto.compare(*runs, held_out=held_out, engine=alone)
     monkeypatch.setattr(cores, "n_cores", lambda: 5)
+    monkeypatch.setattr(concurrent_steps, "NARROWEST_STEPS", 130)
     engine = kind(n_threads=2)
     assert has_cores_to_spare(engine, 130)
     several = [upto.compare(*runs, held_out=held_out, engine=engine) for _ in range(2)]
@@ -66,9 +67,9 @@ def test_steps_side_by_side_change_no_result(runs, held_out, kind, monkeypatch):
 
 
 def test_steps_have_cores_to_spare_where_one_blas_thread_is_enough():
-    widths = (64, 130, 512, 513, 2999, 3000)
+    widths = (130, 383, 384, 512, 513, 3000)
     found = [has_cores_to_spare(ThreadsEngine(n_threads=2), width) for width in widths]
-    assert found == [False, True, True, False, False, False]
+    assert found == [False, False, True, True, False, False]
 
 
 def test_algebra_in_torch_changes_results_by_rounding_only(runs):
