@@ -46,7 +46,7 @@ REFITS, REFITS_OF_WIDE, WIDE = 2, 1, 256
 """Refits that usually suffice, of narrow runs and from a width on."""
 CARRIED, SEARCH = 40, 50.0
 """Rows for each component, at least, and products of a search with as few."""
-TRUSTED = 0.02
+TRUSTED = 0.01
 """Cost of the steps whose speed counts as much as that of the machine of these numbers."""
 
 
@@ -134,10 +134,10 @@ def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
         cost = _prepare(n_samples, each) + searches * _search(n_samples, each, options)
         prepare.append(("prepare", cost))
     if not is_pair:
-        pairs = [("pair", 0.35 * _relate(n_samples, max(each))) for each in combinations(widths, 2)]
+        pairs = [("pair", 0.8 * _relate(n_samples, max(each))) for each in combinations(widths, 2)]
         return {"prepare runs": prepare, "compare pairs": pairs}
     n_refits = REFITS if width < WIDE else REFITS_OF_WIDE
-    judged = _share(0.3 * n_samples, TESTED) * 1.6e-3 * options.permutations
+    judged = _share(0.3 * n_samples, TESTED) * 0.8e-3 * options.permutations
     dropping = _drop(*widths)
     compare = [
         ("errors", _fit(n_samples, width) + dropping),
@@ -198,12 +198,12 @@ def _bracket(n_samples: int, width: int) -> float:
 def _relate(n_samples: int, width: int) -> float:
     """Fit maps in both directions and canonical directions, and judge them."""
     judged = min(n_samples, JUDGED)
-    found = 3.5 * _product(judged, width) + 1.6 * DECOMPOSITION * width**3
-    return found + 2.0 * judged * width / VALUES
+    found = 1.5 * _product(judged, width) + 0.7 * DECOMPOSITION * width**3
+    return found + 0.9 * judged * width / VALUES
 
 
 def _refit(n_samples: int, width: int) -> float:
     """Fit maps to shuffled rows, in sample and held out."""
     rows = min(n_samples, chance_rows(width))
-    found = 1.5 * _product(rows, width) + 0.8 * DECOMPOSITION * width**3
-    return 0.01 + found + 0.5 * rows * width / VALUES
+    found = 2.5 * _product(rows, width) + 0.8 * DECOMPOSITION * width**3
+    return 0.01 + found + 1.0 * rows * width / VALUES

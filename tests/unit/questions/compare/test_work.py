@@ -13,7 +13,7 @@ from upto.core import progress_bar
 from upto.core.progress import PARTS
 from upto.questions.compare import detail, judged_pair, question, work
 from upto.questions.compare.pair_options import Options
-from upto.questions.compare.work import Work, plan_work, watch_work
+from upto.questions.compare.work import TRUSTED, Work, plan_work, watch_work
 
 MOMENTS = (0.25, 0.5, 0.75)
 
@@ -122,7 +122,7 @@ def test_the_share_told_is_that_of_the_time():
         clock.now += 100
         advance(1)
         # Another step as long as this one, and eight at the speed of all, nearly.
-        assert sum(told) == pytest.approx(PARTS * 100 / (200 + 8 * 100.02 / 1.02), abs=1)
+        assert sum(told) == pytest.approx(PARTS * 100 / (200 + 8 * (100 + TRUSTED) / (1 + TRUSTED)), abs=1)
         clock.now += 100
         advance(1)
     with watched.task("two", 1):
