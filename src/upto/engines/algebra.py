@@ -34,6 +34,8 @@ RANK_TOLERANCE = 1e-12
 """Directions whose variance is below this fraction of the largest count as absent."""
 
 
+COLLIDING = 512
+"""Widths that are multiples of this are decomposed with one more column, a fifth faster."""
 WELL_CONDITIONED = 1e6
 """Condition number, in the Frobenius norm, up to which a matrix is inverted as it is."""
 
@@ -78,8 +80,17 @@ def product(first: Float, second: Float) -> Float:
 
 
 def _eigh(xp: Any, matrix: Any) -> Arrays:
-    values, vectors = xp.linalg.eigh(matrix)
-    return values, vectors
+    width = matrix.shape[0]
+    if width < COLLIDING or width % COLLIDING or not array_api_compat.is_numpy_namespace(xp):
+        values, vectors = xp.linalg.eigh(matrix)
+        return values, vectors
+    # Rows this far apart share lines of the cache. A coordinate of its own, with the largest
+    # eigenvalue, moves them.
+    wider = np.zeros((width + 1, width + 1), dtype=matrix.dtype)
+    wider[:width, :width] = matrix
+    wider[width, width] = 2.0 * np.abs(matrix).sum(axis=0).max() or 1.0
+    values, vectors = np.linalg.eigh(wider)
+    return values[:width], vectors[:width, :width]
 
 
 def column_medians(rows: Float) -> Float:

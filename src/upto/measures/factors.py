@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from upto.engines.algebra import eigh
+
 if TYPE_CHECKING:
     from upto.core.array_types import Float
 
@@ -35,7 +37,7 @@ def singular_vectors(matrix: Float) -> tuple[Float, Float, Float]:
         left = matrix @ (1.5 * np.eye(len(product)) - product / (2.0 * typical))
         values = np.full(len(product), np.sqrt(typical))
         return left / values, values, np.eye(len(product))
-    squares, axes = np.linalg.eigh(product)
+    squares, axes = eigh(product)
     squares, axes = squares[::-1], np.ascontiguousarray(axes[:, ::-1])
     count = int(np.count_nonzero(squares > _KNOWN * squares[0]))
     if count == 0:

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from upto.core.array_types import Float
 from upto.core.cached import cached_property
 from upto.engines import ThreadsEngine, varying
+from upto.engines.algebra import eigh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +81,7 @@ class RunMoments:
     @cached_property
     def spectrum(self) -> tuple[Float, Float]:
         """Variances, summed over rows, and axes of the present directions, widest first."""
-        values, vectors = np.linalg.eigh(self.scatter)
+        values, vectors = eigh(self.scatter)
         values, vectors = values[::-1], vectors[:, ::-1]
         kept = values > RANK_TOLERANCE * max(float(values[0]), np.finfo(float).tiny)
         return values[kept], vectors[:, kept]
@@ -122,7 +123,7 @@ class RunMoments:
         alive = np.flatnonzero(varying(deviation))
         unit = 1.0 / deviation[alive]
         scaled = _square(self.scatter, alive) * np.outer(unit, unit)
-        values, vectors = np.linalg.eigh(scaled)
+        values, vectors = eigh(scaled)
         kept = values > RANK_TOLERANCE * max(float(values.max(initial=0.0)), _TINY)
         found = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
         absent = unit[:, None] * vectors[:, ~kept]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core.array_types import Float
+from upto.engines.algebra import eigh
 from upto.measures.factors import singular_vectors
 from upto.measures.moments import HeldOutScore, RowForm, RunMoments
 
@@ -114,7 +115,7 @@ class FittedVariates(RowForm):
         aside = _apart(self.variates.y, y.variances)
         for group in _ties(self.variates.correlations) if self.settles else ():
             first, second = own[:, group], other[:, group]
-            axes = np.linalg.eigh(first.T @ first + second.T @ second)[1][:, ::-1]
+            axes = eigh(first.T @ first + second.T @ second)[1][:, ::-1]
             own[:, group], other[:, group] = first @ axes, second @ axes
             weights = np.square(axes).T
             apart[group], aside[group] = weights @ apart[group], weights @ aside[group]
@@ -162,7 +163,7 @@ def _settled(variates: Variates, gram: Callable[[Float, Float], Float]) -> Varia
     """
     x, y = variates.x.copy(), variates.y.copy()
     for group in _ties(variates.correlations):
-        axes = np.linalg.eigh(gram(x[:, group], y[:, group]))[1][:, ::-1]
+        axes = eigh(gram(x[:, group], y[:, group]))[1][:, ::-1]
         x[:, group], y[:, group] = x[:, group] @ axes, y[:, group] @ axes
     return replace(variates, x=x, y=y)
 

@@ -119,6 +119,18 @@ def test_leading_eigenvectors_are_the_last_of_all(count, rng):
     np.testing.assert_allclose(scatter @ vectors, vectors * values, atol=1e-9 * wanted[-1])
 
 
+@pytest.mark.parametrize("kind", ["random", "equal", "zero", "low rank"])
+def test_widths_at_which_the_cache_collides_give_the_same_eigenvectors(kind, rng, monkeypatch):
+    monkeypatch.setattr(algebra, "COLLIDING", 8)
+    rows = rng.normal(size=(3 if kind == "low rank" else 50, 16))
+    matrix = {"equal": np.eye(16), "zero": np.zeros((16, 16))}.get(kind, rows.T @ rows)
+    values, vectors = algebra.eigh(matrix)
+    size = np.abs(matrix).max() + 1.0
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix), atol=1e-12 * size)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-12)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, matrix, atol=1e-12 * size)
+
+
 def test_calls_side_by_side_see_the_context_and_keep_their_order():
     token = algebra._compute.set(lambda function, *arrays: ("here", *arrays))
     try:
