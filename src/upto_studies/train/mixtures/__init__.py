@@ -1,0 +1,1 @@
+"""Autoencoders whose latents have a mixture as their prior."""
