@@ -23,6 +23,7 @@ STUDIES = {
     "layers-of-gpts": "upto_studies.layers_of_gpts",
     "model-pairs": "upto_studies.model_pairs",
     "ica-efficiency": "upto_studies.ica_efficiency",
+    "facets-mnist": "upto_studies.facets_mnist",
 }
 """Module of each study; its folder has the name of the study."""
 

@@ -172,6 +172,36 @@ def over_pairs(values: ArrayLike) -> Estimate:
     return Estimate(value=mean, low=mean - half, high=mean + half)
 
 
+def over_runs(values: Sequence[tuple[tuple[Any, Any], float]]) -> Estimate:
+    """Return the mean over pairs of runs, with an interval over runs where there are three or more.
+
+    Pairs that share a run depend on each other, so whole runs are left out in turn (jackknife).
+
+    Parameters
+    ----------
+    values
+        The two runs of each pair and its value.
+
+    Examples
+    --------
+    >>> f"{over_runs([((0, 1), 0.8), ((0, 2), 0.7), ((1, 2), 0.9)]):.2f}"
+    '0.80 [0.45, 1.15]'
+    """
+    mean = float(np.mean([value for _, value in values])) if values else math.nan
+    runs = sorted({run for pair, _ in values for run in pair})
+    without = [
+        float(np.mean(kept))
+        for run in runs
+        if (kept := [value for pair, value in values if run not in pair])
+    ]
+    count = len(runs)
+    if count < _FEWEST_PAIRS or len(without) < count:
+        return Estimate(value=mean)
+    spread = math.sqrt((count - 1) / count * np.square(np.array(without) - np.mean(without)).sum())
+    half = float(stdtrit(count - 1, 0.975)) * spread
+    return Estimate(value=mean, low=mean - half, high=mean + half)
+
+
 def _library_name(name: str) -> str:
     """Return the name of a measure in the catalogue, which has a colon before a number."""
     return re.sub(r"-(\d+)$", r":\1", name)

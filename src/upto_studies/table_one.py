@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
 from upto.core import Column, Estimate, Marks, Panel, Table
 from upto.core.table import columns
-from upto_studies.agreement import Agreement, agreement_of
+from upto_studies.agreement import Agreement, agreement_of, over_runs
 from upto_studies.unmixed_pairs import UnmixedPair, unmixed_pair
 
 if TYPE_CHECKING:
@@ -117,21 +116,7 @@ def over_models(rows: Sequence[PairRow], number: Callable[[PairRow], float | Non
     Pairs that share a model depend on each other, so whole models are left out in turn (jackknife).
     """
     known = [(row.models, value) for row in rows if (value := number(row)) is not None]
-    mean = float(np.mean([value for _, value in known])) if known else math.nan
-    names = sorted({name for models, _ in known for name in models})
-    without = [
-        float(np.mean(kept))
-        for name in names
-        if (kept := [value for models, value in known if name not in models])
-    ]
-    if len(names) < 3 or len(without) < len(names):
-        return Estimate(value=mean)
-    n_models = len(names)
-    spread = math.sqrt(
-        (n_models - 1) / n_models * np.square(np.array(without) - np.mean(without)).sum()
-    )
-    half = float(stdtrit(n_models - 1, 0.975)) * spread
-    return Estimate(value=mean, low=mean - half, high=mean + half)
+    return over_runs(known)
 
 
 def by_family(rows: Iterable[PairRow]) -> dict[str, list[PairRow]]:
