@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.optimize
 
-from upto_studies.agreement import Agreement, agreement_of
+from upto.core import random_stream
+from upto_studies.agreement import Agreement, agreement_of, over_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from upto.core import Estimate
     from upto.core.array_types import Float
     from upto_studies.train.mixtures.facet_training import FacetCodes
 
@@ -23,6 +25,13 @@ TOGETHER = "all facets"
 """Name of the view with the coordinates of all facets."""
 MEASURES = {"strong MCC": "mcc", "weak MCC": "weak-mcc-20", "strong MCC, RDC": "mcc-rdc-20"}
 """Measures by the names of the paper; RDC is the default of the code that introduced weak MCC."""
+KINDS: dict[str, Callable[[Agreement], dict[str, float]]] = {
+    "in sample": lambda each: each.measures_in_sample,
+    "held out": lambda each: each.measures,
+    "in sample, shuffled rows": lambda each: each.measures_chance_in_sample,
+    "held out, shuffled rows": lambda each: each.measures_chance,
+}
+"""Where the measures of a pair are from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +76,9 @@ def compared_runs(
     seed: int,
     advance: Callable[[int], None],
 ) -> list[FacetPair]:
-    """Compare all unordered pairs of runs on the first rows.
+    """Compare all unordered pairs of runs on the same random rows.
+
+    Files may sort their images, and rows in order do not count as independent.
 
     Parameters
     ----------
@@ -76,16 +87,17 @@ def compared_runs(
     runs
         Members to compare.
     n_rows
-        Number of rows.
+        The most rows.
     seed
-        Seed of splits and chance levels.
+        Seed of the choice of rows, of splits and of chance levels.
     advance
         Called after each pair.
     """
+    chosen = random_stream(seed, "compared rows").permutation(codes.means[0].shape[1])[:n_rows]
     pairs = []
     for first, second in combinations(runs, 2):
         ours, theirs = (
-            [np.asarray(facet[run, :n_rows], dtype=np.float64) for facet in codes.means]
+            [np.asarray(facet[run][chosen], dtype=np.float64) for facet in codes.means]
             for run in (first, second)
         )
         order = matched_facets(ours, theirs)
@@ -104,6 +116,26 @@ def compared_runs(
         )
         advance(1)
     return pairs
+
+
+def measured_by(name: str, kind: str = "held out") -> Callable[[Agreement], float | None]:
+    """Return a function of a pair: one of its measures, of one of the `KINDS`."""
+    return entry_of(KINDS[kind], name)
+
+
+def entry_of(
+    numbers: Callable[[Agreement], dict[str, float]], name: str
+) -> Callable[[Agreement], float | None]:
+    """Return a function of a pair: one of its numbers by name, None where it has none."""
+    return lambda each: numbers(each).get(name)
+
+
+def mean_over_runs(
+    pairs: Sequence[FacetPair], number: Callable[[Agreement], float | None], view: str = TOGETHER
+) -> Estimate:
+    """Return the mean of a number over the pairs that have it, with an interval over runs."""
+    found = [(pair.runs, number(pair.views[view])) for pair in pairs]
+    return over_runs([(runs, value) for runs, value in found if value is not None])
 
 
 def matched_facets(first: Sequence[Float], second: Sequence[Float]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Quantities, tables and plots of the study of facets."""
+"""Quantities and tables of the study of facets."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Column, Estimate, Marks, Panel, Table
+from upto.core import Column, Estimate, Table
 from upto.core.table import columns
 from upto_studies.agreement import GROUPS, over_pairs, over_runs
-from upto_studies.facet_pairs import MEASURES, TOGETHER, facet_name, view_names
-from upto_studies.study_marks import curve_marks, estimate_marks
+from upto_studies.facet_pairs import (
+    KINDS,
+    MEASURES,
+    TOGETHER,
+    entry_of,
+    facet_name,
+    mean_over_runs,
+    measured_by,
+    view_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
     from upto.core import Cell
     from upto.core.array_types import Float
     from upto_studies.agreement import Agreement
-    from upto_studies.facet_pairs import FacetPair
     from upto_studies.facets_mnist import Activated
 
 PAPER = {"ReLU": (0.70, 0.91), "LeakyReLU": (0.69, 0.94)}
@@ -33,12 +40,6 @@ _LIVING = 0.01
 _ACTIVE = 0.5
 """Least share of a coordinate's variance that depends on the image, of an active coordinate."""
 
-_KINDS: dict[str, Callable[[Agreement], dict[str, float]]] = {
-    "in sample": lambda each: each.measures_in_sample,
-    "held out": lambda each: each.measures,
-    "in sample, shuffled rows": lambda each: each.measures_chance_in_sample,
-    "held out, shuffled rows": lambda each: each.measures_chance,
-}
 _ERRORS: dict[str, Callable[[Agreement], dict[str, float]]] = {
     "in sample": lambda each: each.in_sample,
     "held out": lambda each: each.held_out,
@@ -60,27 +61,37 @@ def measured_of(groups: Sequence[Activated]) -> dict[str, Estimate]:
 
 
 def _measured(group: Activated) -> dict[str, Estimate]:
-    strong, weak = ("mcc", "weak-mcc-20")
-    before = {name: _mean(group.first_pairs, _measure(name)).value for name in (strong, weak)}
+    strong, weak, _ = MEASURES.values()
+    before = {
+        name: mean_over_runs(group.first_pairs, measured_by(name)).value for name in (strong, weak)
+    }
     best = group.accuracies.in_sample.max(axis=0)
+    facets = view_names(len(group.codes.means))[1:]
     return {
-        "strong MCC": _mean(group.pairs, _measure(strong, "in sample")),
-        "weak MCC": _mean(group.pairs, _measure(weak, "in sample")),
-        "strong MCC held out": _mean(group.pairs, _measure(strong)),
-        "weak MCC held out": _mean(group.pairs, _measure(weak)),
-        "weak above strong": _mean(
+        "strong MCC": mean_over_runs(group.pairs, measured_by(strong, "in sample")),
+        "weak MCC": mean_over_runs(group.pairs, measured_by(weak, "in sample")),
+        "strong MCC held out": mean_over_runs(group.pairs, measured_by(strong)),
+        "weak MCC held out": mean_over_runs(group.pairs, measured_by(weak)),
+        "weak above strong": mean_over_runs(
             group.pairs, lambda each: each.measures[weak] - each.measures[strong]
         ),
-        "strong MCC above untrained": _mean(
+        "weak MCC of the deepest facet": mean_over_runs(group.pairs, measured_by(weak), facets[-1]),
+        "weak above strong of the deepest facet": mean_over_runs(
+            group.pairs, lambda each: each.measures[weak] - each.measures[strong], facets[-1]
+        ),
+        "weak MCC of the shallowest facet": mean_over_runs(
+            group.pairs, measured_by(weak), facets[0]
+        ),
+        "strong MCC above untrained": mean_over_runs(
             group.pairs, lambda each: each.measures[strong] - before[strong]
         ),
-        "weak MCC above untrained": _mean(
+        "weak MCC above untrained": mean_over_runs(
             group.pairs, lambda each: each.measures[weak] - before[weak]
         ),
-        "loss held out": _mean(
+        "loss held out": mean_over_runs(
             group.pairs, lambda each: each.measures_in_sample[weak] - each.measures[weak]
         ),
-        "affine R²": _mean(group.pairs, lambda each: each.r2["affine"]),
+        "affine R²": mean_over_runs(group.pairs, lambda each: each.r2["affine"]),
         "facets in depth order": over_runs(
             [(pair.runs, float(pair.in_depth_order)) for pair in group.pairs]
         ),
@@ -117,11 +128,17 @@ def facet_tables(groups: Sequence[Activated]) -> tuple[Table, ...]:
 def _agreement_table(groups: Sequence[Activated]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for group in groups:
-        for view in _views(group):
-            for kind in _KINDS:
-                means = (_mean(group.pairs, _measure(name, kind), view) for name in _names())
+        for view in view_names(len(group.codes.means)):
+            for kind in KINDS:
+                means = (
+                    mean_over_runs(group.pairs, measured_by(name, kind), view)
+                    for name in MEASURES.values()
+                )
                 rows.append((group.name, view, kind, len(group.pairs), *means))
-            means = (_mean(group.first_pairs, _measure(name), view) for name in _names())
+            means = (
+                mean_over_runs(group.first_pairs, measured_by(name), view)
+                for name in MEASURES.values()
+            )
             rows.append((group.name, view, "held out, untrained", len(group.first_pairs), *means))
         rows.append((group.name, TOGETHER, "paper", 45, *PAPER[group.name], None))
     return Table(
@@ -141,13 +158,13 @@ def _agreement_table(groups: Sequence[Activated]) -> Table:
 def _error_table(groups: Sequence[Activated]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for group in groups:
-        for view in _views(group):
+        for view in view_names(len(group.codes.means)):
             shown = [(kind, group.pairs, _ERRORS[kind]) for kind in _ERRORS]
             shown.append(("held out, untrained", group.first_pairs, _ERRORS["held out"]))
             for kind, pairs, numbers in shown:
-                errors = (_mean(pairs, _entry(numbers, name), view) for name in GROUPS)
+                errors = (mean_over_runs(pairs, entry_of(numbers, name), view) for name in GROUPS)
                 explained = (
-                    _mean(pairs, lambda each: each.r2["affine"], view)
+                    mean_over_runs(pairs, lambda each: each.r2["affine"], view)
                     if kind in ("held out", "held out, untrained")
                     else None
                 )
@@ -168,7 +185,7 @@ def _cluster_table(groups: Sequence[Activated]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for group in groups:
         ours, first, living = group.accuracies, group.first_accuracies, _living(group)
-        active = _active(group)
+        active, directions = _active(group), _directions(group)
         for facet in range(len(living)):
             rows.append(
                 (
@@ -180,6 +197,7 @@ def _cluster_table(groups: Sequence[Activated]) -> Table:
                     over_pairs(first.in_sample[facet]),
                     over_pairs(living[facet]),
                     over_pairs(active[facet]),
+                    over_pairs(directions[facet]),
                     over_pairs(group.codes.divergences[facet, group.runs]),
                 )
             )
@@ -191,23 +209,26 @@ def _cluster_table(groups: Sequence[Activated]) -> Table:
                 over_pairs(_held_out_accuracy(group)),
                 over_pairs(ours.chance.max(axis=0)),
                 over_pairs(first.in_sample.max(axis=0)),
-                *(None,) * 3,
+                *(None,) * 4,
             )
         )
-    rows.append(("MFCVAE, published", "the better one", PUBLISHED_ACCURACY, *(None,) * 6))
+    rows.append(("MFCVAE, published", "the better one", PUBLISHED_ACCURACY, *(None,) * 7))
     return Table(
         title="Clusters and digits",
         columns=(
             *columns("activation", "facet"),
             *columns("accuracy", "held out", "shuffled digits", "untrained", spec=".3f"),
-            *columns("living clusters", "active coordinates", "nats", spec=".1f"),
+            *columns(
+                "living clusters", "active coordinates", "distinct coordinates", "nats", spec=".1f"
+            ),
         ),
         rows=tuple(rows),
         caption="Clusters are named by their most frequent digit: on the test images themselves, "
         "as published, or held out, on training images, which also choose the better facet. "
         f"Living clusters have at least {_LIVING:.0%} of the test images; at least half of the "
-        "variance of active coordinates depends on the image; nats are the divergence from the "
-        "prior. Means over runs with Student intervals; the published one is ± as printed.",
+        "variance of active coordinates depends on the image; distinct ones are counted by the "
+        "eigenvalues of their correlations, (Σλ)²/Σλ²; nats are the divergence from the prior. "
+        "Means over runs with Student intervals; the published one is ± as printed.",
     )
 
 
@@ -239,89 +260,6 @@ def _training_table(groups: Sequence[Activated]) -> Table:
     )
 
 
-def facet_panels(groups: Sequence[Activated]) -> tuple[Panel, ...]:
-    """Return the plots, the most important first."""
-    views = _views(groups[0])
-    agreement, accuracy, errors, nats = [], [], [], []
-    for group in groups:
-        for title in ("strong MCC", "weak MCC"):
-            for name, pairs in (("", group.pairs), (", untrained", group.first_pairs)):
-                means = [_mean(pairs, _measure(MEASURES[title]), view) for view in views]
-                agreement.append(estimate_marks(f"{title}, {group.name}{name}", means))
-        paper = PAPER[group.name]
-        agreement.append(Marks(name=f"paper, {group.name}", x=(1.0, 1.0), y=paper, kind="points"))
-        for name, own in (("", group.accuracies), (", untrained", group.first_accuracies)):
-            accuracy.append(
-                estimate_marks(f"{group.name}{name}", [over_pairs(each) for each in own.in_sample])
-            )
-        errors.append(curve_marks(group.name, group.errors))
-        nats += [
-            curve_marks(f"{facet_name(facet)}, {group.name}", group.divergences[:, facet])
-            for facet in range(group.divergences.shape[1])
-        ]
-    return (
-        Panel(
-            title="Agreement of pairs of runs, held out",
-            x="latents",
-            y="MCC",
-            marks=tuple(agreement),
-            x_names=views,
-            y_zero=True,
-            caption="Means over pairs with intervals over runs. The paper's values are of an "
-            "unknown kind of rows.",
-        ),
-        Panel(
-            title="Clustering accuracy of test images",
-            x="facet",
-            y="accuracy",
-            marks=tuple(accuracy),
-            x_names=views[1:],
-            y_zero=True,
-            caption=f"Named on the same images. MFCVAE's published accuracy is "
-            f"{PUBLISHED_ACCURACY.value:.1%} for the better facet.",
-        ),
-        Panel(
-            title="Reconstruction error",
-            x="epoch",
-            y="nats",
-            marks=tuple(errors),
-            caption="Training images; means over runs. The deepest facet is trained first.",
-        ),
-        Panel(
-            title="Divergence of each facet",
-            x="epoch",
-            y="nats",
-            marks=tuple(nats),
-            y_zero=True,
-            caption="Training images; means over runs. A facet counts from when it is faded in.",
-        ),
-    )
-
-
-def _names() -> tuple[str, ...]:
-    return tuple(MEASURES.values())
-
-
-def _views(group: Activated) -> tuple[str, ...]:
-    return view_names(len(group.codes.means))
-
-
-def _measure(name: str, kind: str = "held out") -> Callable[[Agreement], float]:
-    return _entry(_KINDS[kind], name)
-
-
-def _entry(
-    numbers: Callable[[Agreement], dict[str, float]], name: str
-) -> Callable[[Agreement], float]:
-    return lambda each: numbers(each)[name]
-
-
-def _mean(
-    pairs: Sequence[FacetPair], number: Callable[[Agreement], float], view: str = TOGETHER
-) -> Estimate:
-    return over_runs([(pair.runs, number(pair.views[view])) for pair in pairs])
-
-
 def _held_out_accuracy(group: Activated) -> Float:
     """Return the held-out accuracy of the facet that is better on the images that name clusters."""
     better = group.accuracies.named.argmax(axis=0)
@@ -345,5 +283,18 @@ def _active(group: Activated) -> Float:
     for means, noise in zip(group.codes.means, group.codes.variances, strict=True):
         signal = means[group.runs].var(axis=1)
         found.append((signal > _ACTIVE * (signal + noise[group.runs])).sum(axis=1))
+    counts: Float = np.array(found, dtype=np.float64)
+    return counts
+
+
+def _directions(group: Activated) -> Float:
+    """Return the participation ratio of the correlations of each facet's means, facets × runs."""
+    found = []
+    for means in group.codes.means:
+        away = means[group.runs] - means[group.runs].mean(axis=1, keepdims=True)
+        scale = np.linalg.norm(away, axis=1, keepdims=True)
+        scaled = np.divide(away, scale, out=np.zeros_like(away), where=scale > 0)
+        spectra = np.linalg.svd(scaled, compute_uv=False) ** 2
+        found.append(spectra.sum(axis=1) ** 2 / np.square(spectra).sum(axis=1))
     counts: Float = np.array(found, dtype=np.float64)
     return counts

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from upto.core import InputError, random_stream
 from upto.core.array_types import Float
 from upto.datasets import read_image_set
+from upto.datasets.resize import resize_images
+from upto_studies.facet_figures import facet_panels
 from upto_studies.facet_pairs import FacetPair, compared_runs, named_share
-from upto_studies.facet_tables import facet_panels, facet_tables, measured_of, said_of
+from upto_studies.facet_tables import facet_tables, measured_of, said_of
 from upto_studies.outcome import Outcome
 from upto_studies.train.mixtures.facet_training import FacetCodes, FacetRun, train_facets
 from upto_studies.train.mixtures.facets import FacetModel
@@ -21,6 +23,7 @@ from upto_studies.train.mixtures.fade_in import FacetTraining
 from upto_studies.train.softmax_members import device_title
 
 if TYPE_CHECKING:
+    from upto.datasets import ImageSet
     from upto_studies.outcome import Work
 
 Count = Annotated[int, Meta(ge=1)]
@@ -36,6 +39,7 @@ class Settings:
     """Settings of the study, documented in its ``study.toml``."""
 
     data: Literal["mnist", "digits"]
+    side: Count
     n_train: Count
     n_runs: Annotated[int, Meta(ge=2)]
     activations: Annotated[list[Activation], Meta(min_length=1)]
@@ -182,9 +186,7 @@ def _images(settings: Settings, work: Work) -> Images:
     loaded = read_image_set(settings.data, work.data)
     training = loaded.training_rows[: settings.n_train]
     held = loaded.held_rows[: settings.n_held_out]
-    rows, held_rows = (
-        loaded.read_floats(chosen).reshape(len(chosen), -1) for chosen in (training, held)
-    )
+    rows, held_rows = (_pixels(loaded, chosen, settings.side) for chosen in (training, held))
     labels = loaded.factors[:, 0].astype(np.int64)
     return Images(
         name=loaded.name,
@@ -193,6 +195,13 @@ def _images(settings: Settings, work: Work) -> Images:
         held_rows=held_rows,
         held_labels=labels[held],
     )
+
+
+def _pixels(images: ImageSet, chosen: NDArray[np.intp], side: int) -> NDArray[np.float32]:
+    shown = images.read_floats(chosen)
+    if side != shown.shape[1]:
+        shown = np.clip(resize_images(shown, side), 0.0, 1.0)
+    return shown.reshape(len(chosen), -1)
 
 
 def _start(settings: Settings, work: Work, images: Images) -> FacetRun:

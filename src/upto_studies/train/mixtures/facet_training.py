@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _EVALUATED = 500
 """Rows per member in one pass without gradients."""
-_PARTS = ("parameter", "first", "second")
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+"""Moments that Adam keeps, by its own names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -83,9 +84,9 @@ def train_facets(
     run
         The members, changed in place.
     checkpoint
-        File for the state, written every two minutes and at the end.
+        File for the state, written every two minutes, and for the parameters at the end.
     resume
-        Whether to continue from that file, if it exists.
+        Whether to continue from that file, if it exists; a completed training is not repeated.
     progress
         As in `upto.compare`.
 
@@ -253,14 +254,15 @@ class FacetRun:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return the arrays from which the training continues."""
+        """Return the arrays from which the training continues; parameters alone once it is done."""
         arrays: dict[str, Any] = {"errors": self.errors, "divergences": self.divergences}
         for name, values in self.parameters.items():
-            moments = self._optimiser.state[values] or {
-                key: load_torch().zeros_like(values) for key in ("exp_avg", "exp_avg_sq")
-            }
-            kept = (values.detach(), moments["exp_avg"], moments["exp_avg_sq"])
-            arrays |= {f"{part}.{name}": each for part, each in zip(_PARTS, kept, strict=True)}
+            arrays[f"parameter.{name}"] = values.detach()
+            if self.epoch < self.training.n_epochs:
+                moments = self._optimiser.state[values] or dict.fromkeys(
+                    _MOMENTS, load_torch().zeros_like(values)
+                )
+                arrays |= {f"{moment}.{name}": moments[moment] for moment in _MOMENTS}
         return arrays
 
     def load(self, kept: KeptState) -> None:
@@ -271,22 +273,21 @@ class FacetRun:
         self.errors = kept.take("errors", (kept.done, len(self.seeds)), np.float64)
         shape = (kept.done, self.model.n_facets, len(self.seeds))
         self.divergences = kept.take("divergences", shape, np.float64)
-        n_steps = torch.tensor(float((kept.done - 1) * self.n_batches), device=self.device)
-        for name, values in self.parameters.items():
-            taken = [
-                torch.as_tensor(
-                    kept.take(f"{part}.{name}", tuple(values.shape), np.float32), device=self.device
-                )
-                for part in _PARTS
-            ]
-            with torch.no_grad():
-                values.copy_(taken[0])
-            self._optimiser.state[values] = {
-                "step": n_steps.clone(),
-                "exp_avg": taken[1],
-                "exp_avg_sq": taken[2],
-            }
         self.epoch = kept.done
+        n_steps = float((kept.done - 1) * self.n_batches)
+        for name, values in self.parameters.items():
+            with torch.no_grad():
+                values.copy_(self._taken(kept, f"parameter.{name}", values))
+            if self.epoch < self.training.n_epochs:
+                moments = {each: self._taken(kept, f"{each}.{name}", values) for each in _MOMENTS}
+                self._optimiser.state[values] = {
+                    "step": torch.tensor(n_steps, device=self.device),
+                    **moments,
+                }
+
+    def _taken(self, kept: KeptState, name: str, like: Any) -> Any:
+        array = kept.take(name, tuple(like.shape), np.float32)
+        return load_torch().as_tensor(array, device=self.device)
 
     def _step(self, losses: Any) -> None:
         self._optimiser.zero_grad(set_to_none=True)
