@@ -185,7 +185,7 @@ def over_runs(values: Sequence[tuple[tuple[Any, Any], float]]) -> Estimate:
     Examples
     --------
     >>> f"{over_runs([((0, 1), 0.8), ((0, 2), 0.7), ((1, 2), 0.9)]):.2f}"
-    '0.80 [0.45, 1.15]'
+    '0.80 [0.30, 1.30]'
     """
     mean = float(np.mean([value for _, value in values])) if values else math.nan
     runs = sorted({run for pair, _ in values for run in pair})
