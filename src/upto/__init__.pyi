@@ -57,6 +57,8 @@ from upto.questions.layers.question import layers as layers
 from upto.questions.layers.result import LayersResult as LayersResult
 from upto.questions.lipschitz.question import lipschitz as lipschitz
 from upto.questions.lipschitz.result import LipschitzResult as LipschitzResult
+from upto.questions.mixture.question import mixture as mixture
+from upto.questions.mixture.result import MixtureResult as MixtureResult
 from upto.questions.similarity.question import similarity as similarity
 from upto.questions.similarity.result import SimilarityResult as SimilarityResult
 from upto.questions.unmix.question import unmix as unmix

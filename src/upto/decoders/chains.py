@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,16 @@ _SAME = ("Identity", "Dropout", "Flatten", "Unflatten")
 """Layers that preserve distances in evaluation mode."""
 
 
-def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
-    """Return the weights of each linear layer and the leak after it, or None for other networks.
+class ChainLayer(NamedTuple):
+    """Weights of a linear layer, the leak of the activation after it, and its bias."""
+
+    weights: Float
+    leak: float
+    bias: Float
+
+
+def layer_chain(module: Any) -> tuple[ChainLayer, ...] | None:
+    """Return the linear layers and the leak after each, or None for other networks.
 
     The leak is 1 if no activation follows, 0 for a plain rectifier. Networks with hooks, or with an
     overridden forward, return None, because these may compute anything.
@@ -33,7 +41,7 @@ def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
         graph = torch.fx.symbolic_trace(module)
     except Exception:  # noqa: BLE001 - what cannot be traced, for whatever reason, is no chain
         return None
-    layers: list[tuple[Float, float]] = []
+    layers: list[ChainLayer] = []
     before = None
     for node in graph.graph.nodes:
         if node.all_input_nodes != ([] if before is None else [before]):
@@ -44,15 +52,15 @@ def layer_chain(module: Any) -> tuple[tuple[Float, float], ...] | None:
     return tuple(layers) or None
 
 
-def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]) -> bool:
+def _follow(torch: Any, graph: Any, node: Any, layers: list[ChainLayer]) -> bool:
     """Add one step to the chain, and return whether it is a known one."""
     if node.op == "call_module":
         layer = graph.get_submodule(node.target)
         if isinstance(layer, torch.nn.Linear):
             # Otherwise the layer is applied to each part of a sample.
-            if layers and len(layers[-1][0]) != layer.in_features:
+            if layers and len(layers[-1].weights) != layer.in_features:
                 return False
-            layers.append((np.asarray(layer.weight.detach().cpu(), dtype=np.float64), 1.0))
+            layers.append(_linear(layer))
             return True
         leak = _leak(torch, layer)
         if leak is None:
@@ -68,9 +76,16 @@ def _follow(torch: Any, graph: Any, node: Any, layers: list[tuple[Float, float]]
         return False
     if not layers or not 0.0 <= leak <= 1.0:
         return False
-    weights, already = layers[-1]
-    layers[-1] = weights, already * leak
+    layers[-1] = layers[-1]._replace(leak=layers[-1].leak * leak)
     return True
+
+
+def _linear(layer: Any) -> ChainLayer:
+    weights = np.asarray(layer.weight.detach().cpu(), dtype=np.float64)
+    bias = np.zeros(len(weights))
+    if layer.bias is not None:
+        bias = np.asarray(layer.bias.detach().cpu(), dtype=np.float64)
+    return ChainLayer(weights, 1.0, bias)
 
 
 def _is_changed(torch: Any, module: Any) -> bool:

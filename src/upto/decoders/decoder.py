@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core.array_types import Float
+    from upto.decoders.chains import ChainLayer
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -60,8 +61,8 @@ class Decoder(Protocol):
         ...
 
     @property
-    def chain(self) -> tuple[tuple[Float, float], ...] | None:
-        """Weights of each linear layer, and the leak of the activation after it."""
+    def chain(self) -> tuple[ChainLayer, ...] | None:
+        """Linear layers, with the leak of the activation after each."""
         ...
 
     def evaluate(self, points: Float) -> Any | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from upto.core.array_types import Float
+    from upto.decoders.chains import ChainLayer
 
 _RANDOM = ("Dropout", "BatchNorm", "RReLU")
 """Parts of the names of layers that mix rows or are random in training mode."""
@@ -71,8 +72,8 @@ class TorchDecoder:
         self._chance: list[Any] = []
 
     @property
-    def chain(self) -> tuple[tuple[Float, float], ...] | None:
-        """Weights of each linear layer and the leak after it; None for other networks."""
+    def chain(self) -> tuple[ChainLayer, ...] | None:
+        """Linear layers with the leak after each; None for other networks."""
         if self._module is None or self._module is not self._given:
             return None
         # Tracing runs the module, which may change it.

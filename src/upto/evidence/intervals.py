@@ -20,12 +20,42 @@ MIN_ROWS = 10
 """Smallest number of rows for an interval."""
 LARGE = 4096
 """Number of rows from which the normal limit replaces the studentised bootstrap."""
+MIN_RUNS = 4
+"""Smallest number of runs for an interval over their pairs."""
 LEVEL = 0.95
 INNER_LEVEL = 0.965
 """Nominal level of the bootstrap, which covers 95 % in checks.calibration."""
 _ROUNDING = 1e-14
 """Variance over the squared diameter that rounding alone can cause."""
 _NORMAL_QUANTILE = 1.959963984540054
+
+
+def mean_of_pairs(values: Float, *, low: float = -math.inf, high: float = math.inf) -> Estimate:
+    """Return the off-diagonal mean of a K×K matrix over runs, with an interval.
+
+    The interval is a jackknife over runs with Student's t: pairs that share a run are not
+    independent, and a bootstrap over few runs is far too narrow.
+
+    Parameters
+    ----------
+    values
+        Value of each ordered pair of runs; the diagonal is ignored.
+    low, high
+        Range of the values, to which the interval is clipped.
+    """
+    count = len(values)
+    off = ~np.eye(count, dtype=bool)
+    mean = float(values[off].mean())
+    if count < MIN_RUNS:
+        return Estimate(value=mean)
+    from scipy.special import stdtrit
+
+    others = np.where(off, values, 0.0)
+    without = (others.sum() - others.sum(axis=0) - others.sum(axis=1)) / ((count - 1) * (count - 2))
+    deviation = np.sqrt((count - 1) / count * np.square(without - without.mean()).sum())
+    half = float(stdtrit(count - 1, (1 + LEVEL) / 2) * deviation)
+    ends = [float(min(max(end, low), high)) for end in (mean - half, mean + half)]
+    return Estimate(value=mean, low=ends[0], high=ends[1], level=LEVEL)
 
 
 def mean_intervals(

@@ -65,6 +65,14 @@ class Container(ABC):
             self.ids = next((name for name in ID_NAMES if name in self.vectors), None)
 
 
+class ArrayContainer(Container):
+    """Named arrays in one file, of any shape."""
+
+    @abstractmethod
+    def whole(self, name: str) -> NDArray[Any]:
+        """Read one array into memory."""
+
+
 def problem_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str | None:
     """Return why an array cannot be an embedding, as the predicate of a sentence, or None."""
     if dtype.kind == "O":

@@ -17,7 +17,7 @@ from upto.core import InputError, Rows
 from upto.core.errors import shortened
 from upto.files.checksums import SummedPiece
 from upto.files.containers import (
-    Container,
+    ArrayContainer,
     Entry,
     as_columns,
     container_columns,
@@ -123,6 +123,11 @@ def loaded_npz(path: Path, key: str | None) -> NDArray[Any]:
     return archive.values(names[0])
 
 
+def npz_arrays(path: Path) -> ArrayContainer:
+    """Return the arrays of an `.npz` archive, read one by one on demand."""
+    return _Archive(path)
+
+
 def npz_columns(request: Request) -> Columns:
     """Read the vectors of an `.npz` archive, or the columns of one array."""
     return container_columns(request, _Archive(request.path))
@@ -138,7 +143,7 @@ def npz_labels(request: Request) -> tuple[str, NDArray[Any]]:
     return container_labels(request, _Archive(request.path))
 
 
-class _Archive(Container):
+class _Archive(ArrayContainer):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
@@ -181,6 +186,9 @@ class _Archive(Container):
         )
 
     def values(self, name: str) -> NDArray[Any]:
+        return self._load(name)
+
+    def whole(self, name: str) -> NDArray[Any]:
         return self._load(name)
 
     def _load(self, name: str) -> NDArray[Any]:

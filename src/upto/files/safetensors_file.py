@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core.tensors import CODES, read_header
 from upto.files.containers import (
-    Container,
+    ArrayContainer,
     Entry,
     container_columns,
     container_labels,
@@ -33,6 +34,11 @@ def read_safetensors(request: Request) -> Contents:
     return read_container(request, _Tensors(request.path))
 
 
+def safetensors_arrays(path: Path) -> ArrayContainer:
+    """Return the tensors of a safetensors file, read one by one on demand."""
+    return _Tensors(path)
+
+
 def safetensors_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read a one-dimensional tensor of a safetensors file."""
     return container_labels(request, _Tensors(request.path))
@@ -43,7 +49,7 @@ def safetensors_columns(request: Request) -> Columns:
     return container_columns(request, _Tensors(request.path))
 
 
-class _Tensors(Container):
+class _Tensors(ArrayContainer):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
@@ -62,11 +68,17 @@ class _Tensors(Container):
         return self._stored(key)
 
     def values(self, name: str) -> NDArray[Any]:
-        return self._stored(name, columns=1)[:].ravel()
+        return self._stored(name, shape=(self._tensors[name].shape[0], 1))[:].ravel()
 
-    def _stored(self, name: str, columns: int | None = None) -> StoredRows:
+    def whole(self, name: str) -> NDArray[Any]:
+        shape = tuple(self._tensors[name].shape)
+        if 0 in shape:
+            return np.empty(shape)
+        return self._stored(name, shape=(math.prod(shape), 1))[:].reshape(shape)
+
+    def _stored(self, name: str, shape: tuple[int, ...] | None = None) -> StoredRows:
         tensor = self._tensors[name]
-        shape = tuple(tensor.shape) if columns is None else (tensor.shape[0], columns)
+        shape = tuple(tensor.shape) if shape is None else shape
         return StoredRows(
             self.path,
             tensor.data_offsets[0],

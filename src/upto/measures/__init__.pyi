@@ -2,6 +2,9 @@ from upto.measures.alignment import minibatch_linear_cka as minibatch_linear_cka
 from upto.measures.catalogue import MEASURES as MEASURES
 from upto.measures.catalogue import find_measure as find_measure
 from upto.measures.catalogue import find_measures as find_measures
+from upto.measures.component_matching import ComponentMatch as ComponentMatch
+from upto.measures.component_matching import component_overlap as component_overlap
+from upto.measures.component_matching import match_components as match_components
 from upto.measures.densities import Mixture as Mixture
 from upto.measures.densities import fit_mixture as fit_mixture
 from upto.measures.densities import l2_inner as l2_inner

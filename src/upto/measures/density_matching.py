@@ -37,6 +37,8 @@ Error = Callable[[Float], tuple[float, Float]]
 _EVERY_PAIRING = 5
 """Largest number of components for which every pairing of components gives a start."""
 _ROTATIONS = 64
+_PAIRINGS = 10
+_COSINES = (0.0, 0.2, 0.4, 0.6, 0.8)
 _FIRST_STEPS, _IMPROVED, _GRADIENT = 15, 8, 1e-9
 _LARGEST_EXPONENT = 50.0
 
@@ -81,13 +83,16 @@ def affine_l2_distance(first: Mixture, second: Mixture, *, n_starts: int = 16) -
     return match_densities(first, second, n_starts=n_starts).distance
 
 
-def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> DensityMatch:
+def match_densities(
+    first: Mixture, second: Mixture, *, n_starts: int = 16, improve: bool = True
+) -> DensityMatch:
     """Find the affine map that brings the second density closest to the first.
 
     The distance has many local minima, so the result is an upper bound of the smallest distance.
     BFGS starts from three kinds of maps: maps that match the moments of the mixtures and rotate
     paired components onto each other, for every pairing (beyond five components, the pairing by
-    weight); the same for subsets of the components; and random rotations.
+    weight and that by what rotations of the whitened mixtures keep); the same for subsets of the
+    components; and random rotations.
 
     Parameters
     ----------
@@ -95,6 +100,9 @@ def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> D
         Mixtures of equal width.
     n_starts
         Number of best starts of each kind to optimise; more make the search more thorough.
+    improve
+        Whether to improve the starts by BFGS, whose cost grows with the fourth power of the width.
+        Otherwise the map is the best start.
 
     Examples
     --------
@@ -119,9 +127,10 @@ def match_densities(first: Mixture, second: Mixture, *, n_starts: int = 16) -> D
         for kind in (_whole_starts, _partial_starts, _turned_starts)
         for start in _lowest(error, kind(target, source), n_starts)
     ]
-    nearly = (_improved(error, start, _FIRST_STEPS) for start in starts)
-    found = (_improved(error, start) for start in _lowest(error, nearly, _IMPROVED))
-    best = min(found, key=lambda place: error(place)[0])
+    if improve:
+        nearly = (_improved(error, start, _FIRST_STEPS) for start in starts)
+        starts = [_improved(error, start) for start in _lowest(error, nearly, _IMPROVED)]
+    best = min(starts, key=lambda place: error(place)[0])
     linear, moved = _split(best, first.width)
     back = np.linalg.inv(to_first)
     matrix = back @ linear @ to_second
@@ -196,6 +205,9 @@ def _whole_starts(target: Mixture, source: Mixture) -> Iterator[Float]:
     size = min(target.n_components, source.n_components)
     for ours, theirs in _pairings(target, source, size):
         yield from _between(_Part(target, ours), _Part(source, theirs))
+    if max(target.n_components, source.n_components) > _EVERY_PAIRING:
+        for ours, theirs in _settled_pairings(target, source):
+            yield from _between(_Part(target, ours), _Part(source, theirs))
 
 
 def _partial_starts(target: Mixture, source: Mixture) -> Iterator[Float]:
@@ -222,6 +234,39 @@ def _pairings(
         return
     for chosen, partners in product(combinations(ours, size), permutations(theirs, size)):
         yield np.array(chosen), np.array(partners)
+
+
+def _settled_pairings(
+    target: Mixture, source: Mixture
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield the pairing by what rotations keep, and the pairings to which its rotations lead."""
+    away = np.square(_invariants(target)[:, None] - _invariants(source)[None]).sum(axis=2)
+    pairing = scipy.optimize.linear_sum_assignment(away)
+    for _ in range(_PAIRINGS):
+        yield pairing
+        ours, theirs = pairing
+        weights = np.sqrt(target.weights[ours] * source.weights[theirs])
+        rotation = nearest_rotation((target.means[ours].T * weights) @ source.means[theirs])
+        turned = source.means @ rotation.T
+        away = np.square(target.means[:, None] - turned[None]).sum(axis=2)
+        again = scipy.optimize.linear_sum_assignment(away)
+        if all(np.array_equal(one, two) for one, two in zip(pairing, again, strict=True)):
+            return
+        pairing = again
+
+
+def _invariants(mixture: Mixture) -> Float:
+    """Return numbers of each component of a whitened mixture that no rotation changes.
+
+    They are the length of its mean, its deviations, and quantiles of the cosines between its mean
+    and those of the others, whose order and number may differ.
+    """
+    gram = mixture.means @ mixture.means.T
+    lengths = np.sqrt(np.diagonal(gram))
+    cosines = gram / np.maximum(np.outer(lengths, lengths), np.finfo(float).tiny)
+    angles = np.quantile(cosines, _COSINES, axis=1).T
+    deviations = np.sqrt(np.linalg.eigvalsh(mixture.covariances))
+    return np.column_stack([lengths, lengths.mean() * angles, deviations])
 
 
 class _Part:

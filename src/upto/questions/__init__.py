@@ -19,6 +19,7 @@ NAMES = (
     "factors",
     "batches",
     "diversity",
+    "mixture",
 )
 """Folders of this package, in the order people need them."""
 

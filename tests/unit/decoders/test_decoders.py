@@ -11,7 +11,7 @@ from decoders import orthogonal_decoder, smooth_decoder
 import upto
 from upto import InputError
 from upto.core import MissingExtraError
-from upto.decoders.chains import layer_chain
+from upto.decoders.chains import ChainLayer, layer_chain
 from upto.decoders.decoder import find_decoder
 from upto.decoders.exported import is_size
 
@@ -545,10 +545,13 @@ def test_a_chain_of_layers_is_read_from_its_graph():
             return torch.relu(self.second(nn.functional.leaky_relu(self.first(z), 0.3)))
 
     for module in (CHAIN.eval(), Written()):
-        weights, leaks = zip(*layer_chain(module), strict=True)
+        weights, leaks, biases = zip(*layer_chain(module), strict=True)
         assert leaks == (0.3, 0.0)
         assert [weight.shape for weight in weights] == [(6, 4), (8, 6)]
         assert np.array_equal(weights[0], CHAIN[0].weight.detach().numpy())
+        assert np.array_equal(biases[1], CHAIN[3].bias.detach().numpy())
+    (layer,) = layer_chain(nn.Linear(4, 6, bias=False))
+    assert not layer.bias.any()
 
 
 @pytest.mark.parametrize(
@@ -617,7 +620,7 @@ def test_a_network_that_is_more_than_its_layers_has_no_certificate(rng, decoder)
 
 
 def test_a_certificate_that_is_exceeded_is_not_given(rng, monkeypatch):
-    narrow = ((np.linalg.qr(rng.normal(size=(12, 5)))[0], 1.0),)
+    narrow = (ChainLayer(np.linalg.qr(rng.normal(size=(12, 5)))[0], 1.0, np.zeros(12)),)
     monkeypatch.setattr("upto.decoders.torch_decoder.layer_chain", lambda module: narrow)
     points = rng.normal(size=(9, 5))
     assert upto.lipschitz(points, decoder=nn.Linear(5, 12).eval()).certified is None

@@ -12,7 +12,7 @@ from upto.theory import certify_network, rigid_mean_promise, rigid_promise
 
 if TYPE_CHECKING:
     from upto.core import Promise
-    from upto.core.array_types import Float
+    from upto.decoders.chains import ChainLayer
     from upto.decoders.decoder import Decoder
 
 
@@ -84,8 +84,8 @@ def certified_bound(decoder: Decoder, measured: float) -> Promise | None:
     return found
 
 
-def _certified(chain: tuple[tuple[Float, float], ...]) -> Promise | None:
-    weights, leaks = [weight for weight, _ in chain], [leak for _, leak in chain]
+def _certified(chain: tuple[ChainLayer, ...]) -> Promise | None:
+    weights, leaks = [layer.weights for layer in chain], [layer.leak for layer in chain]
     if leaks[-1] != 1.0:
         n_outputs = weights[-1].shape[0]
         if n_outputs > _WIDEST:

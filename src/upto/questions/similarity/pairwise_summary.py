@@ -7,38 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core import Estimate
+from upto.evidence.intervals import mean_of_pairs
 
 if TYPE_CHECKING:
+    from upto.core import Estimate
     from upto.core.array_types import Float
     from upto.measures.kinds import Measure
 
 
-MIN_RUNS = 4
-"""Smallest number of runs with an interval."""
-_LEVEL = 0.95
-
-
 def mean_over_pairs(values: Float, measure: Measure) -> Estimate:
-    """Return the off-diagonal mean of a K×K matrix, with an interval over runs.
-
-    The interval is a jackknife over runs with Student's t: pairs that share a run are not
-    independent, and a bootstrap over few runs is far too narrow.
-    """
-    count = len(values)
-    off = ~np.eye(count, dtype=bool)
-    mean = float(values[off].mean())
-    if count < MIN_RUNS:
-        return Estimate(value=mean)
-    from scipy.special import stdtrit
-
-    others = np.where(off, values, 0.0)
-    without = (others.sum() - others.sum(axis=0) - others.sum(axis=1)) / ((count - 1) * (count - 2))
-    deviation = np.sqrt((count - 1) / count * np.square(without - without.mean()).sum())
-    half = float(stdtrit(count - 1, (1 + _LEVEL) / 2) * deviation)
-    return Estimate(
-        value=mean, low=measure.within(mean - half), high=measure.within(mean + half), level=_LEVEL
-    )
+    """Return the off-diagonal mean of a K×K matrix, with an interval over runs."""
+    return mean_of_pairs(values, low=measure.low, high=measure.high)
 
 
 def order_of_runs(values: Float, measure: Measure) -> tuple[int, ...]:

@@ -1,0 +1,108 @@
+"""Take decoders as networks of linear layers and (leaky) ReLUs."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from upto.core import InputError
+from upto.decoders.decoder import check_decoder, find_decoder, importing_from_here
+from upto.files.named_arrays import SUFFIXES, NamedArrays
+from upto.files.request import listed, split_key
+from upto.theory.piecewise import PiecewiseNetwork
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from upto.decoders.chains import ChainLayer
+
+_PART = re.compile(r"(?P<stem>.*?)[._/]?(?P<kind>weight|bias)(s|es)?(?P<tail>[._]?\d*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layers:
+    """A decoder: its name, and its network; None if its layers cannot be read."""
+
+    name: str
+    network: PiecewiseNetwork | None
+
+
+def take_decoder(given: Any, *, leak: float) -> Layers:
+    """Return the layers of a decoder.
+
+    Parameters
+    ----------
+    given
+        A `PiecewiseNetwork`; a file of weights, as ``path`` or ``path::prefix``; or what
+        `upto.lipschitz` takes as a decoder.
+    leak
+        Slope below zero of the activation between layers given as weights.
+
+    Raises
+    ------
+    InputError
+        If it is not a decoder, or not one of linear layers only.
+    """
+    if isinstance(given, PiecewiseNetwork):
+        return Layers(name="decoder", network=given)
+    if isinstance(given, str | os.PathLike):
+        path = split_key(given if isinstance(given, str) else Path(given))[0]
+        if path.suffix.lower() in SUFFIXES:
+            arrays = NamedArrays(given if isinstance(given, str) else Path(given))
+            return Layers(name=path.stem, network=_from_weights(arrays, leak))
+        given = str(given)
+    check_decoder(given)
+    with importing_from_here(given):
+        found = find_decoder(given)
+        chain = found.chain
+    return Layers(name=found.name, network=None if chain is None else _from_chain(chain))
+
+
+def _from_weights(arrays: NamedArrays, leak: float) -> PiecewiseNetwork:
+    layers: dict[str, dict[str, NDArray[Any]]] = {}
+    for name in arrays.names:
+        part = _PART.fullmatch(name)
+        values = arrays[name]
+        if part is None or values.ndim != (2 if part["kind"] == "weight" else 1):
+            message = (
+                f"{arrays.item(name)} of shape {values.shape} is neither the matrix nor the bias "
+                "of a linear layer: fold normalisations into the layers, leave out all else, or "
+                f"select the decoder as {arrays.path}::PREFIX."
+            )
+            raise InputError(message)
+        layers.setdefault(part["stem"] + part["tail"], {})[part["kind"]] = values
+    alone = [name for name, layer in layers.items() if "weight" not in layer]
+    if alone:
+        message = f"{arrays.path} has a bias but no weights of layer {listed(alone)}: save both."
+        raise InputError(message)
+    ordered = [layers[name] for name in sorted(layers, key=_in_order)]
+    return PiecewiseNetwork(
+        weights=tuple(layer["weight"] for layer in ordered),
+        biases=tuple(layer.get("bias", np.zeros(len(layer["weight"]))) for layer in ordered),
+        leak=leak,
+    )
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Order layers by the numbers in their names."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def _from_chain(chain: tuple[ChainLayer, ...]) -> PiecewiseNetwork | None:
+    """Return a network with one leak throughout; None for several."""
+    *inner, last = [layer.leak for layer in chain]
+    leaks = {*inner, *([last] if last != 1.0 else [])}
+    if len(leaks) > 1:
+        return None
+    return PiecewiseNetwork(
+        weights=tuple(layer.weights for layer in chain),
+        biases=tuple(layer.bias for layer in chain),
+        leak=leaks.pop() if leaks else 1.0,
+        activated_output=last != 1.0,
+    )

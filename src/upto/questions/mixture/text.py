@@ -1,0 +1,186 @@
+"""Verdict and findings of mixture priors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from upto.core import Finding, Group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from upto.questions.mixture.latent_priors import Prior
+    from upto.questions.mixture.parts import MixtureRun
+    from upto.questions.mixture.result import MixtureResult
+
+NEAR = 0.1
+"""Difference of log-ratios of variances below which they are nearly equal."""
+_LIGHT = 0.1
+"""Fraction of an equal share below which a weight is small."""
+_OVERLAPPING = 0.9
+
+
+def verdict(result: MixtureResult) -> str:
+    """State what is identified, why not more, and how stable the components are."""
+    count = len(result.runs)
+    subject = f"Each of {count} runs" if count > 1 else result.runs[0].name
+    sentences = [f"{subject}: {_identified(result)}"]
+    if result.stability is not None:
+        found = result.stability
+        overlap, recurring = found.overlap, found.recurring
+        beside = "" if overlap.chance is None else f" (chance {overlap.chance:.2f})"
+        again = "" if recurring.chance is None else f" (chance {recurring.chance:.0%})"
+        sentences.append(
+            f"After the best affine map, {recurring.value.value:.0%} of the components recur in "
+            f"another run{again}, with a mean overlap of {overlap.value:.2f}{beside}."
+        )
+    return " ".join(sentences)
+
+
+def _identified(result: MixtureResult) -> str:
+    words = identified(result.prior_up_to, result.decoder_up_to, hidden=result.hidden)
+    worst = min(result.runs, key=_reached)
+    missing = [rung for rung in worst.rungs if not rung.reached]
+    if result.prior_up_to is None:
+        return _nothing(worst)
+    sentence = f"as fitted, prior and decoder identify {words}, if the noise has a known law"
+    if not missing:
+        return f"{sentence}."
+    failed = dict.fromkeys(name for rung in missing for name in rung.fails)
+    unknown = dict.fromkeys(name for rung in missing for name in rung.unknown)
+    reasons = [f"{_listed(failed)} {'fail' if len(failed) > 1 else 'fails'}"] if failed else []
+    if unknown:
+        reasons.append(f"{_listed(unknown)} {'are' if len(unknown) > 1 else 'is'} not known")
+    more = "not more" if not unknown else "whether more is not known"
+    return f"{sentence}; {more}: {' and '.join(reasons)}{_settled(worst, unknown)}."
+
+
+def _nothing(run: MixtureRun) -> str:
+    rung = run.rungs[0]
+    if rung.fails:
+        check = run.assumption(rung.fails[0])
+        return f"nothing is shown to be identified: {check.name} fails ({check.evidence})."
+    text = (
+        f"it is not known whether anything is identified: {_listed(rung.unknown)} "
+        f"{'are' if len(rung.unknown) > 1 else 'is'} not known{_settled(run, rung.unknown)}"
+    )
+    if run.decoder is None and run.possible_up_to is not None:
+        possible = identified(run.possible_up_to, run.possible_up_to, hidden=run.possible_hidden)
+        text += f"; with an injective decoder of (leaky) ReLUs, the prior would identify {possible}"
+    return f"{text}."
+
+
+def _settled(run: MixtureRun, names: Sequence[str] | dict[str, None]) -> str:
+    remedies = dict.fromkeys(
+        check.remedy for check in run.assumptions if check.name in names and check.remedy
+    )
+    return f" (to settle it: {'; '.join(remedies)})" if remedies else ""
+
+
+def identified(prior: Group | None, decoder: Group | None, *, hidden: bool) -> str:
+    """Return what is identified as words, e.g. P(Z) and f up to an affine map, and P(U)."""
+    if prior is None:
+        return "nothing"
+    text = f"{'P(Z) and f' if decoder is prior else 'P(Z)'} {prior.manner}"
+    if decoder is not None and decoder is not prior:
+        text += f" and f {decoder.manner}"
+    return f"{text}, and P(U)" if hidden else text
+
+
+def _reached(run: MixtureRun) -> int:
+    return sum(rung.reached for rung in run.rungs)
+
+
+def _listed(names: Sequence[str] | dict[str, None]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def findings(
+    result: MixtureResult, priors: Sequence[Prior], gaps: Sequence[float | None]
+) -> Iterator[Finding]:
+    """Yield the findings of all runs, and of their stability."""
+    for run, gap in zip(result.runs, gaps, strict=True):
+        yield from _of_run(run, gap)
+    untested = [run.name for run in result.runs if run.n_rows is None]
+    if untested:
+        which = "the prior" if len(result.runs) == 1 else f"{len(untested)} of {len(priors)} priors"
+        fitted = "fitted" if any(run.fitted for run in result.runs) else "trained"
+        message = (
+            f"{which}, as {fitted}, {'is' if len(untested) == 1 else 'are'} not tested on rows."
+        )
+        yield Finding(code="UP098", message=message)
+    counts = sorted({len(run.components) for run in result.runs})
+    if len(counts) > 1:
+        message = f"the priors have from {counts[0]} to {counts[-1]} components."
+        yield Finding(code="UP096", message=message)
+    if result.stability is not None:
+        overlap = result.stability.overlap
+        if overlap.limit is not None and overlap.value.value <= overlap.limit:
+            message = (
+                f"components overlap with their partners by {overlap.value.value:.2f}, and those "
+                f"with random means by up to {overlap.limit:.2f}."
+            )
+            yield Finding(code="UP097", message=message)
+    if result.up_to is not None and not _reaches(result.prior_up_to, result.up_to):
+        known = "not known to be identified"
+        if result.prior_up_to is not None:
+            known = f"known to be identified only {result.prior_up_to.manner}"
+        message = f"P(Z) is {known}, not {result.up_to.manner}."
+        yield Finding(code="UP099", message=message)
+
+
+def _of_run(run: MixtureRun, gap: float | None) -> Iterator[Finding]:
+    name, count = run.name, len(run.components)
+    flat = [number for number, each in enumerate(run.components, 1) if each.fills is not True]
+    if flat:
+        message = (
+            f"{name}: {len(flat)} of {count} components, the first of them {flat[0]}, have no "
+            "volume, or none beyond rounding."
+        )
+        yield Finding(code="UP091", message=message)
+    if count == 1:
+        yield Finding(code="UP094", message=f"{name}: the prior has one component.")
+    elif gap is not None and gap < NEAR:
+        message = (
+            f"{name}: in the best pair of components, two log-ratios of variances differ by "
+            f"{gap:.2g}."
+        )
+        yield Finding(code="UP092", message=message)
+    light = [
+        number
+        for number, each in enumerate(run.components, 1)
+        if each.weight < _LIGHT / count or each.n_rows == 0
+    ]
+    if light:
+        smallest = min(each.weight for each in run.components)
+        message = (
+            f"{name}: {len(light)} of {count} components, the first of them {light[0]}, have a "
+            f"weight down to {smallest:.2g} or no rows."
+        )
+        yield Finding(code="UP093", message=message)
+    yield from _of_rows(run)
+    shared = run.assumption("F4")
+    if shared.holds is False:
+        yield Finding(code="UP088", message=f"{name}: {shared.evidence}.")
+
+
+def _of_rows(run: MixtureRun) -> Iterator[Finding]:
+    overlaps = [each.overlap for each in run.components if each.overlap is not None]
+    near = [overlap for overlap in overlaps if overlap > _OVERLAPPING]
+    partly, distinct = run.assumption("P1 partly"), run.assumption("distinct")
+    tested = run.n_rows is not None and any(each.fills for each in run.components)
+    if tested and partly.holds is None:
+        yield Finding(code="UP087", message=f"{run.name}: {partly.evidence}.")
+    elif tested and distinct.holds is None and len(run.components) > 1:
+        yield Finding(code="UP095", message=f"{run.name}: {distinct.evidence}.")
+    elif near:
+        message = (
+            f"{run.name}: {len(near)} of {len(run.components)} components overlap with another by "
+            f"more than {_OVERLAPPING:g}, the nearest by {max(near):.2f}."
+        )
+        yield Finding(code="UP095", message=message)
+
+
+def _reaches(found: Group | None, claim: Group) -> bool:
+    return found is not None and claim.contains(found)
