@@ -38,6 +38,16 @@ def test_bfloat16_is_read_as_single_precision_without_loss(tmp_path, raw_safeten
     np.testing.assert_allclose(rows[:], expected, rtol=2**-7)
 
 
+@pytest.mark.parametrize("length", [640, 896, 1152, 1408])
+def test_the_length_of_a_header_is_not_taken_for_a_pickle(tmp_path, values, length):
+    path = tmp_path / "run.safetensors"
+    save_file({"emb": values}, path, metadata={"note": ""})
+    short = int.from_bytes(path.read_bytes()[:8], "little")
+    save_file({"emb": values}, path, metadata={"note": "n" * (length - short)})
+    assert path.read_bytes()[:2] == length.to_bytes(2, "little")
+    np.testing.assert_array_equal(read_run(path).rows[:], values)
+
+
 def test_other_types_ask_for_a_conversion(tmp_path, raw_safetensors):
     raw_safetensors(tmp_path / "run.safetensors", "F8_E4M3", (2, 2), bytes(4))
     with pytest.raises(InputError, match=r"::emb holds F8_E4M3 values: convert it to float16, bfl"):
