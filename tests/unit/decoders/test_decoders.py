@@ -550,7 +550,7 @@ def test_a_chain_of_layers_is_read_from_its_graph():
         assert [weight.shape for weight in weights] == [(6, 4), (8, 6)]
         assert np.array_equal(weights[0], CHAIN[0].weight.detach().numpy())
         assert np.array_equal(biases[1], CHAIN[3].bias.detach().numpy())
-    (layer,) = layer_chain(nn.Linear(4, 6, bias=False))
+    (layer,) = layer_chain(nn.Sequential(nn.Linear(4, 6, bias=False)))
     assert not layer.bias.any()
 
 

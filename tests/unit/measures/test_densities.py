@@ -296,3 +296,20 @@ def test_an_affine_map_of_the_rows_maps_the_fitted_mixture(scale, rng):
 def test_rows_without_a_density_are_refused_in_words(rows, count, message):
     with pytest.raises(InputError, match=message):
         fit_mixture(rows, count)
+
+
+@pytest.mark.parametrize("improve", [True, False])
+def test_many_components_are_paired_whatever_their_order(rng, improve):
+    first = Mixture(
+        weights=np.full(8, 1 / 8),
+        means=4 * rng.normal(size=(8, 3)),
+        covariances=np.exp(rng.normal(size=(8, 3)))[:, :, None] * np.eye(3),
+    )
+    order = rng.permutation(8)
+    moved = Mixture(
+        weights=first.weights,
+        means=first.means[order] + 0.02 * rng.normal(size=(8, 3)),
+        covariances=first.covariances[order],
+    )
+    image = push_forward(moved, rng.normal(size=(3, 3)), rng.normal(size=3))
+    assert match_densities(first, image, n_starts=2, improve=improve).distance < 0.15
