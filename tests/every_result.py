@@ -33,6 +33,16 @@ def _lipschitz():
     return upto.lipschitz(rows, np.tanh(rows @ turn))
 
 
+def _mixture():
+    rng = np.random.default_rng(6)
+    means = np.array([[-9.0], [-2.0], [0.0], [4.0], [12.0], [15.0]])
+    priors = [
+        (np.full(6, 1 / 6), means + 0.1 * rng.normal(size=means.shape), np.ones_like(means))
+        for _ in range(2)
+    ]
+    return upto.mixture(*priors, draws=19)
+
+
 _MAKE = {
     "compare": sample_results.comparison,
     "compare, many runs": lambda: sample_results.matrix(n_runs=5),
@@ -46,6 +56,7 @@ _MAKE = {
     "batches": sample_batches.batches,
     "lipschitz": _lipschitz,
     "diversity": _diversity,
+    "mixture": _mixture,
     "study": study,
 }
 EVERY = tuple(_MAKE)

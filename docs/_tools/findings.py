@@ -312,6 +312,46 @@ factors = {"x": latents[:, 0]}
 names = "infomec/modularity"
 result = upto.factors(latents, factors, scores=names, forms="raw")
 """,
+    "UP087": """\
+prior = ([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [1, 4]])
+result = upto.mixture(prior, rows=np.random.default_rng(0).laplace(size=(500, 2)))
+""",
+    "UP088": """\
+from upto.theory import PiecewiseNetwork
+
+fold = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])  # |z|
+result = upto.mixture(([0.5, 0.5], [[-2], [3]], [[1], [2]]), decoder=fold)
+""",
+    "UP091": """\
+result = upto.mixture(([0.5, 0.5], [[0, 0], [4, 1]], [np.eye(2), np.zeros((2, 2))]))
+""",
+    "UP092": """\
+result = upto.mixture(([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [2, 2.1]]))
+""",
+    "UP093": """\
+result = upto.mixture(([0.001, 0.999], [[0, 0], [4, 1]], [[1, 1], [1, 4]]))
+""",
+    "UP094": """\
+result = upto.mixture(([1.0], [[0, 0]], [[1, 4]]))
+""",
+    "UP095": """\
+result = upto.mixture(([0.5, 0.5], [[0, 0], [0.1, 0]], [[1, 1], [1, 1.5]]))
+""",
+    "UP096": """\
+three = ([0.2, 0.3, 0.5], [[0], [4], [9]], [[1], [2], [1]])
+result = upto.mixture(three, ([0.5, 0.5], [[0], [4]], [[1], [2]]), draws=0)
+""",
+    "UP097": """\
+first = ([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [1, 4]])
+result = upto.mixture(first, ([0.5, 0.5], [[7, 0], [0, 3]], [[1, 4], [1, 1]]))
+""",
+    "UP098": """\
+result = upto.mixture(([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [1, 4]]))
+""",
+    "UP099": """\
+prior = ([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [1, 4]])
+result = upto.mixture(prior, up_to="scaled-permutation")
+""",
     "UP071": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)

@@ -14,6 +14,7 @@ import upto
 from upto.core import Embeddings, Result
 from upto.files import bundled_path
 from upto.question import questions
+from upto.theory import PiecewiseNetwork
 
 PAGE = Path(__file__).parents[1] / "what-upto-says.md"
 
@@ -34,6 +35,12 @@ _noise = _rng.normal(size=(ROWS, 4))
 _stretch = np.diag([3.0, 2.0, 1.0, 0.5])
 _half = np.where(np.arange(4) < 2, _sources, _rng.laplace(size=(ROWS, 4)))
 _compare = partial(upto.compare, refits=2)
+_means = np.array([[0.0, 0.0], [4.0, 1.0], [-1.0, 5.0]])
+_PRIOR = ([0.2, 0.3, 0.5], _means, [[1.0, 1.0], [1.0, 4.0], [2.0, 0.5]])
+_ROUND = ([0.2, 0.3, 0.5], _means, [[1.0, 1.0], [2.0, 2.0], [0.5, 0.5]])
+_LINE = ([0.5, 0.5], [[-2.0], [3.0]], [[1.0], [2.0]])
+_FOLD = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
+_LEAKY = PiecewiseNetwork(weights=[np.eye(4)[:, :2] + 0.1, np.eye(6)[:, :4] + 0.1], leak=0.1)
 
 
 def _plates(*, confounded: bool = False, strength: float = 1.5) -> Embeddings:
@@ -104,6 +111,13 @@ CASES: dict[str, dict[str, Callable[[], Result]]] = {
     "diversity": {
         "A head of 50 classes": lambda: upto.diversity(_rng_of(11)[:50]),
         "Fewer classes than dimensions": lambda: upto.diversity(_rng_of(11)[:3]),
+    },
+    "mixture": {
+        "A prior without its decoder": lambda: upto.mixture(_PRIOR),
+        "A decoder that folds": lambda: upto.mixture(_LINE, decoder=_FOLD),
+        "Two runs, equal variance ratios": lambda: upto.mixture(
+            _ROUND, _ROUND, decoder=[_LEAKY] * 2
+        ),
     },
 }
 

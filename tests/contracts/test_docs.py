@@ -161,6 +161,7 @@ LONG = (
     "papers",
     "notebooks",
     "diversity",
+    "mixture",
     "UP080",
     "linear-identifiability",
     "compare",

@@ -93,6 +93,7 @@ def test_citations_name_upto_and_the_paper_first(name):
         ("factors", {"hsu2023", "chen2018"}),
         ("batches", {"johnson2007", "korsunsky2019", "buttner2019", "luecken2022"}),
         ("diversity", {"roeder2021"}),
+        ("mixture", {"kivva2022", "kuhn1955"}),
     ],
 )
 def test_citations_name_the_papers_behind_what_was_used(name, papers):

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "batches": "a.csv --batch key --label key",
     "lipschitz": "a.csv b.csv",
     "diversity": "a.npy",
+    "mixture": "a.npz b.npz",
     "study": "run model-pairs",
 }
 ELSEWHERE = {

@@ -50,6 +50,7 @@ PUBLIC = [
     "inspect",
     "lipschitz",
     "load_model",
+    "mixture",
     "load_transform",
     "read_image_set",
     "read_manifest",

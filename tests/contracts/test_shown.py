@@ -40,12 +40,18 @@ SAMPLES = {
     "batches": batches,
     "lipschitz": lambda: upto.lipschitz(_rows(60, 3), outputs=_rows(60, 3) * 2, n_points=50),
     "diversity": lambda: upto.diversity(_rows(50, 4)),
+    "mixture": lambda: upto.mixture(_prior(), _prior(), draws=0),
+    "mixture, 60 components": lambda: upto.mixture(_prior(60)),
     "study": lambda: StudyResult.from_json((STUDIES / "speakers" / "result.json").read_text()),
 }
 
 
 def _rows(count: int, width: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(count, width))
+
+
+def _prior(count: int = 3) -> tuple[np.ndarray, ...]:
+    return np.full(count, 1 / count), 9 * _rows(count, 2), np.exp(_rows(count, 2))
 
 
 @cache
