@@ -30,6 +30,7 @@ PUBLIC = [
     "InspectResult",
     "LayersResult",
     "LipschitzResult",
+    "MixtureResult",
     "Promise",
     "Report",
     "SimilarityResult",

@@ -2,9 +2,6 @@ from upto.measures.alignment import minibatch_linear_cka as minibatch_linear_cka
 from upto.measures.catalogue import MEASURES as MEASURES
 from upto.measures.catalogue import find_measure as find_measure
 from upto.measures.catalogue import find_measures as find_measures
-from upto.measures.component_matching import ComponentMatch as ComponentMatch
-from upto.measures.component_matching import component_overlap as component_overlap
-from upto.measures.component_matching import match_components as match_components
 from upto.measures.densities import Mixture as Mixture
 from upto.measures.densities import fit_mixture as fit_mixture
 from upto.measures.densities import l2_inner as l2_inner
@@ -22,6 +19,9 @@ from upto.measures.kinds import Change as Change
 from upto.measures.kinds import Measure as Measure
 from upto.measures.kinds import MomentMeasure as MomentMeasure
 from upto.measures.kinds import RelationMeasure as RelationMeasure
+from upto.measures.matched_components import ComponentMatch as ComponentMatch
+from upto.measures.matched_components import component_overlap as component_overlap
+from upto.measures.matched_components import match_components as match_components
 from upto.measures.moments import PairMoments as PairMoments
 from upto.measures.moments import RunMoments as RunMoments
 from upto.measures.moments import pair_moments as pair_moments

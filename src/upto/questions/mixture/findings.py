@@ -65,7 +65,7 @@ RULES = (
     ),
     Rule(
         code="UP095",
-        title="components not told apart",
+        title="components not distinguished",
         severity="warning",
         meaning="Two components overlap by more than 0.9, or the rows are compatible with one "
         "component fewer.",
@@ -96,7 +96,7 @@ RULES = (
         code="UP098",
         title="prior not tested",
         severity="note",
-        meaning="The parameters of the prior are taken as given, because no rows were.",
+        meaning="No rows were passed, so the parameters of the prior are believed.",
         matters="The result is about the model as fitted. That the data have its law is assumed.",
         remedy="Pass latents sampled from the posterior of the training data as rows.",
     ),

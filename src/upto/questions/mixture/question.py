@@ -173,7 +173,8 @@ def _one_each(given: Any, count: int, what: str) -> list[Any]:
         return [None] * count
     each = list(given) if isinstance(given, list | tuple) else [given]
     if len(each) != count:
-        message = f"there are {len(each)} of {what} for {count} priors: give one per run."
+        which = f"is 1 {what}" if len(each) == 1 else f"are {len(each)} {what}s"
+        message = f"there {which} for {count} priors: give one per run."
         raise InputError(message)
     return each
 
@@ -235,7 +236,11 @@ def _checked(
             if codes is not None:
                 run = codes[number]
                 rows = np.asarray(run.rows[0 : len(run)], dtype=np.float64)
-            found.append(check_run(prior, decoder, rows, seed=seed))
+            try:
+                found.append(check_run(prior, decoder, rows, seed=seed))
+            except InputError as error:
+                message = f"{prior.name}: {error}"
+                raise InputError(message) from None
             advance(1)
     return tuple(found)
 

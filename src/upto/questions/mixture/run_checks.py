@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import random_stream
-from upto.measures.component_matching import component_overlap
+from upto.measures.matched_components import component_overlap
 from upto.questions.mixture.parts import AssumptionCheck, MixtureRun, PriorComponent, Rung
 from upto.theory import check_decoder, check_prior, stated, what_is_identified
 from upto.theory.expectation import Fits, distances

@@ -9,8 +9,8 @@ import numpy as np
 
 from upto.core import random_stream
 from upto.evidence.intervals import mean_of_pairs
-from upto.measures.component_matching import match_components
 from upto.measures.densities import Mixture
+from upto.measures.matched_components import match_components
 from upto.measures.resample import limit_of_chance
 from upto.questions.mixture.parts import Compared, MatchedComponent, MixturePair, Stability
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from upto.core import Progress
     from upto.core.array_types import Float
-    from upto.measures.component_matching import ComponentMatch
+    from upto.measures.matched_components import ComponentMatch
     from upto.measures.resample import Better
 
 ENOUGH = 0.6

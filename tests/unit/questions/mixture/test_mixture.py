@@ -334,10 +334,11 @@ def test_the_result_is_read_back_and_drawn(rng):
         ),
         (((WEIGHTS[:2], MEANS, VARIANCES),), {}, r"run 1: weights \(2,\), means \(3, 2\)"),
         ((PRIOR,), {"decoder": leaky(3)}, "decoder takes 3 latents, but the prior run 1 has 2"),
-        ((PRIOR, PRIOR), {"decoder": [leaky()]}, "there are 1 of decoder for 2 priors"),
+        ((PRIOR, PRIOR), {"decoder": [leaky()]}, "there is 1 decoder for 2 priors: give one"),
         ((PRIOR,), {"rows": np.ones((20, 3))}, "first has 3 coordinates, but the prior run 1"),
         ((PRIOR, PRIOR), {"rows": np.ones((20, 2))}, "rows of 1 runs for 2 priors"),
         ((PRIOR, ([1.0], [[0.0]], [[1.0]])), {}, "the priors have from 1 to 2 coordinates"),
+        ((PRIOR,), {"rows": np.eye(9)[:, :2]}, "run 1: 9 rows are too few to test 3 components"),
         ((PRIOR,), {"up_to": "rigid"}, "identified up to affine or scaled-permutation"),
         ((PRIOR,), {"draws": -1}, "draws"),
         (
