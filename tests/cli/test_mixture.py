@@ -22,7 +22,7 @@ def model(tmp_path, rng):
     np.savez(tmp_path / "prior.npz", weights=WEIGHTS, means=MEANS, variances=VARIANCES)
     np.savez(tmp_path / "decoder.npz", **layers)
     prior = {"gmm.pi": WEIGHTS, "gmm.mu": MEANS, "gmm.logvar": np.log(VARIANCES)}
-    encoder = {"encoder.weight": rng.normal(size=(2, 9))}
+    encoder = {"encoder.weight": rng.normal(size=(2, 9)), "decoders": rng.normal(size=3)}
     named = {f"decoder.{name}": values for name, values in layers.items()}
     save_file(prior | encoder | named, tmp_path / "model.safetensors")
     return tmp_path

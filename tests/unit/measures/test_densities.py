@@ -298,18 +298,22 @@ def test_rows_without_a_density_are_refused_in_words(rows, count, message):
         fit_mixture(rows, count)
 
 
-@pytest.mark.parametrize("improve", [True, False])
-def test_many_components_are_paired_whatever_their_order(rng, improve):
+@pytest.mark.parametrize("seed", range(3))
+def test_many_components_are_paired_whatever_their_order(seed):
+    rng = np.random.default_rng(seed)
     first = Mixture(
-        weights=np.full(8, 1 / 8),
-        means=4 * rng.normal(size=(8, 3)),
-        covariances=np.exp(rng.normal(size=(8, 3)))[:, :, None] * np.eye(3),
+        weights=np.full(12, 1 / 12),
+        means=4 * rng.normal(size=(12, 6)),
+        covariances=np.exp(rng.normal(size=(12, 6)))[:, :, None] * np.eye(6),
     )
-    order = rng.permutation(8)
+    order = rng.permutation(12)
     moved = Mixture(
         weights=first.weights,
-        means=first.means[order] + 0.02 * rng.normal(size=(8, 3)),
+        means=first.means[order] + 0.1 * rng.normal(size=(12, 6)),
         covariances=first.covariances[order],
     )
-    image = push_forward(moved, rng.normal(size=(3, 3)), rng.normal(size=3))
-    assert match_densities(first, image, n_starts=2, improve=improve).distance < 0.15
+    image = push_forward(moved, rng.normal(size=(6, 6)), rng.normal(size=6))
+    start = match_densities(first, image, n_starts=1, improve=False)
+    assert start.distance < 0.5
+    improved = match_densities(first, image, n_starts=1)
+    assert improved.distance < start.distance

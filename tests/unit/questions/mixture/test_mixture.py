@@ -382,10 +382,10 @@ def test_a_module_is_read_with_its_biases():
         nn.Linear(2, 8), nn.LeakyReLU(0.2), nn.Linear(8, 9), nn.ReLU(), nn.Linear(9, 9)
     ).eval()
     assert upto.mixture(PRIOR, decoder=mixed).runs[0].assumption("F1").holds is None
-    folded = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1)).eval()
+    gap = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 2)).eval()
     with torch.no_grad():
-        folded[0].weight[:] = torch.tensor([[1.0], [-1.0]])
-        folded[0].bias[:] = torch.tensor([-1.0, 1.0])
-        folded[2].weight[:] = 1.0
+        gap[0].weight[:] = torch.tensor([[1.0], [-1.0]])
+        gap[0].bias[:] = -1.0  # without it, the two units leave no gap
+        gap[2].weight[:] = torch.eye(2)
     line = ([0.5, 0.5], [[0.0], [3.0]], [[1.0], [2.0]])
-    assert upto.mixture(line, decoder=folded).runs[0].assumption("F2").holds is False
+    assert upto.mixture(line, decoder=gap).runs[0].assumption("F4").holds is False
