@@ -13,6 +13,7 @@ from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identi
 from upto.theory.ica_bounds import ContrastBounds, contrast_bounds, ica_promise, unmixing_promise
 from upto.theory.isometry import lipschitz_from_isometry, lipschitz_from_singular_values
 from upto.theory.leaky_networks import certify_network, leaky_bound
+from upto.theory.likelihood import mixture_likelihood, mixture_likelihoods
 from upto.theory.piecewise import PiecewiseNetwork, certify_injective
 from upto.theory.priors import check_prior, distinct_ratios
 from upto.theory.rigid import (
@@ -62,6 +63,8 @@ __all__ = [
     "linear_map_between",
     "lipschitz_from_isometry",
     "lipschitz_from_singular_values",
+    "mixture_likelihood",
+    "mixture_likelihoods",
     "position_distance",
     "relative_defect",
     "rigid_mean_promise",
