@@ -24,6 +24,7 @@ STUDIES = {
     "model-pairs": "upto_studies.model_pairs",
     "ica-efficiency": "upto_studies.ica_efficiency",
     "facets-mnist": "upto_studies.facets_mnist",
+    "likelihood-surfaces": "upto_studies.likelihood_surfaces",
 }
 """Module of each study; its folder has the name of the study."""
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _REACH = 6.5
 """Standard deviations to which the second coordinate is integrated; 1e-10 of the law is beyond."""
-_CELLS = 1 << 20
-"""Numbers in one block of lines × pieces × rows × outputs."""
+_CELLS = 1 << 17
+"""Numbers in one block of lines × pieces × rows × outputs, which fit a cache."""
 _NARROW = 1e-5
 
 
