@@ -25,6 +25,7 @@ STUDIES = {
     "ica-efficiency": "upto_studies.ica_efficiency",
     "facets-mnist": "upto_studies.facets_mnist",
     "likelihood-surfaces": "upto_studies.likelihood_surfaces",
+    "hierarchy": "upto_studies.dropped_assumptions",
 }
 """Module of each study; its folder has the name of the study."""
 

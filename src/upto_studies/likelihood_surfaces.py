@@ -110,7 +110,7 @@ def _surfaces(settings: Settings, seed: int, case: str, number: int) -> list[Sur
     model = drawn_case(rng, settings, case, number)
     plane = case == PLANE
     population = population_of(
-        model,
+        model.parts,
         noise=settings.plane_noise if plane else settings.noise,
         step=settings.step,
         n_nodes=settings.plane_nodes if plane else 1,

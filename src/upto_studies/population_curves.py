@@ -9,12 +9,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from upto.core.array_types import Float
-from upto.theory import mixture_likelihoods
+from upto.theory import PiecewiseNetwork, mixture_likelihoods
+from upto_studies.mixture_models import Prior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from upto_studies.mixture_models import MixtureModel
+
+Parts = tuple[PiecewiseNetwork, Prior]
+"""A decoder and a mixture: weights, means and variances."""
 
 _FAR = 6.5
 _NOISES = 7.0
@@ -51,30 +55,26 @@ class Population:
     noise: float
     n_nodes: int
 
-    def divergences(self, models: Sequence[MixtureModel]) -> Float:
+    def divergences(self, models: Sequence[Parts]) -> Float:
         """Return the Kullback-Leibler divergence of each model from the truth, in nats.
 
         It is the negative log-likelihood of the population, minus its entropy.
         """
-        found = mixture_likelihoods(
-            [each.parts for each in models], self.rows, noise=self.noise, n_nodes=self.n_nodes
-        )
+        found = mixture_likelihoods(models, self.rows, noise=self.noise, n_nodes=self.n_nodes)
         divergences: Float = (self.logs - found) @ self.masses
         return divergences
 
 
-def population_of(
-    model: MixtureModel, *, noise: float, step: float, n_nodes: int = 1
-) -> Population:
+def population_of(model: Parts, *, noise: float, step: float, n_nodes: int = 1) -> Population:
     """Return the law of x of a model on a grid whose points are `step` noises apart."""
-    low, high = _image_box(model)
+    low, high = _image_box(*model)
     gap = step * noise
     axes = [
         np.arange(one - _NOISES * noise, two + _NOISES * noise + gap, gap)
         for one, two in zip(low, high, strict=True)
     ]
     rows = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    logs = mixture_likelihoods([model.parts], rows, noise=noise, n_nodes=n_nodes)[0]
+    logs = mixture_likelihoods([model], rows, noise=noise, n_nodes=n_nodes)[0]
     kept = logs > logs.max() + np.log(_LEAST)
     masses = np.exp(logs[kept]) * gap ** len(axes)
     return Population(
@@ -162,12 +162,16 @@ def curve_along(
     """
     truth = float(model.parameters[number])
     values = truth + offsets
-    height, *drawn = population.divergences([model, *model.along(number, values)]).tolist()
+    height, *drawn = population.divergences(
+        [model.parts, *(each.parts for each in model.along(number, values))]
+    ).tolist()
     divergences = np.array(drawn)
     best = int(divergences.argmin())
     low, high = values[max(0, best - 1)], values[min(len(values) - 1, best + 1)]
     refined = minimize_scalar(
-        lambda value: population.divergences(list(model.along(number, np.array([value]))))[0],
+        lambda value: population.divergences(
+            [each.parts for each in model.along(number, np.array([value]))]
+        )[0],
         bounds=(low, high),
         method="bounded",
         options={"xatol": tolerance},
@@ -186,9 +190,9 @@ def curve_along(
     )
 
 
-def _image_box(model: MixtureModel) -> tuple[Float, Float]:
+def _image_box(network: PiecewiseNetwork, prior: Prior) -> tuple[Float, Float]:
     """Return bounds of f at latents up to six and a half deviations from the means."""
-    network, (_, means, variances) = model.parts
+    _, means, variances = prior
     width = means.shape[1]
     count = _PROBES if width == 1 else int(np.sqrt(_PROBES)) * 2 + 1
     probes = np.linspace(-_FAR, _FAR, count)

@@ -22,7 +22,7 @@ from scipy.special import log_ndtr
 from upto.core import InputError
 from upto.core.array_types import Float, Index
 from upto.theory.line_pieces import LinePieces, StackedLayers
-from upto.theory.mixtures import as_components
+from upto.theory.mixtures import mixture_parameters
 from upto.theory.piecewise import PiecewiseNetwork
 from upto.theory.valid_numbers import check_count, check_finite
 
@@ -236,7 +236,7 @@ def _blocks(owners: Index, cells: int) -> Iterator[slice]:
 
 
 def _parameters(mixture: Any, width: int) -> tuple[Float, Float, Float]:
-    weights, means, covariances = as_components(mixture).given
+    weights, means, covariances = mixture_parameters(mixture)
     if means.shape[1] != width:
         message = (
             f"a mixture in {means.shape[1]} dimensions does not fit a decoder of {width} inputs: "
@@ -263,7 +263,7 @@ def _as_rows(rows: ArrayLike, n_outputs: int) -> Float:
     return points
 
 
-def _refuse_misfits(models: Sequence[tuple[PiecewiseNetwork, Any]]) -> None:
+def _refuse_misfits(models: Sequence[Any]) -> None:
     networks = [each[0] for each in models if isinstance(each, tuple) and len(each) == 2]
     if not models or len(networks) < len(models):
         message = "models are not pairs of a decoder and a mixture: give at least one pair."

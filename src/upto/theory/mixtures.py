@@ -106,8 +106,36 @@ class Components:
         return bool(means.max() <= tolerance and shapes.max() <= tolerance)
 
 
+def mixture_parameters(mixture: Any) -> tuple[Float, Float, Float]:
+    """Return J weights, J×d means and J×d×d covariances, in their own units."""
+    weights, means, covariances, _, _ = _read(mixture)
+    return weights, means, covariances
+
+
 def as_components(mixture: Any) -> Components:
     """Read a mixture, in units of the standard deviation of each coordinate."""
+    weights, means, covariances, kind, reading = _read(mixture)
+    # Whole numbers are not rounded, and zeros by design are not informative.
+    stored = significand_precision(
+        covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
+    )
+    centre = weights @ means
+    total = weights @ ((means - centre) ** 2 + np.diagonal(covariances, axis1=1, axis2=2))
+    unit = np.sqrt(np.where(total > 0, total, 1.0))
+    return Components(
+        weights=weights,
+        means=(means - centre) / unit,
+        covariances=covariances / unit[:, None] / unit,
+        rounding=2.0**-stored.bits,
+        arithmetic=float(np.finfo(kind if kind.kind == "f" else float).eps) / 2.0,
+        stored_as=stored.name,
+        given=(weights, means, covariances),
+        reading=reading,
+    )
+
+
+def _read(mixture: Any) -> tuple[Float, Float, Float, np.dtype[Any], str]:
+    """Return the parameters, the type covariances are stored as, and how they were read."""
     if hasattr(mixture, "weights_"):
         weights, means, covariances = mixture.weights_, mixture.means_, mixture.covariances_
         if mixture.covariance_type == "tied":
@@ -136,23 +164,7 @@ def as_components(mixture: Any) -> Components:
             reading = f"; the {count}×{count} numbers are read as variances of {count} components"
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
     _refuse_misfits(weights, means, covariances)
-    # Whole numbers are not rounded, and zeros by design are not informative.
-    stored = significand_precision(
-        covariances.reshape(-1, 1).astype(kind if kind.kind == "f" else float)
-    )
-    centre = weights @ means
-    total = weights @ ((means - centre) ** 2 + np.diagonal(covariances, axis1=1, axis2=2))
-    unit = np.sqrt(np.where(total > 0, total, 1.0))
-    return Components(
-        weights=weights,
-        means=(means - centre) / unit,
-        covariances=covariances / unit[:, None] / unit,
-        rounding=2.0**-stored.bits,
-        arithmetic=float(np.finfo(kind if kind.kind == "f" else float).eps) / 2.0,
-        stored_as=stored.name,
-        given=(weights, means, covariances),
-        reading=reading,
-    )
+    return weights, means, covariances, kind, reading
 
 
 def _as_numbers(values: Any) -> NDArray[Any]:

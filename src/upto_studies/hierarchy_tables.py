@@ -1,0 +1,249 @@
+"""Quantities, tables and plots of the study of dropped assumptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from upto.core import Column, Estimate, Group, Marks, Panel, Table
+from upto_studies.agreement import over_pairs
+from upto_studies.fitted_decoders import KINDS, STARTS
+from upto_studies.study_marks import estimate_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upto.core import Cell
+    from upto_studies.dropped_assumptions import Compared, Findings, Settings
+    from upto_studies.fitted_decoders import Search
+
+RUNGS = {"injective": "F4 holds", "flat": "only F3", "zigzag": "only F2", "fold": "not F2"}
+"""What holds of each fitted decoder."""
+SMOOTH = "F1: 64 pieces of a smooth f"
+_MATCHED = 0.999
+_APART = 0.01
+"""Difference of priors, in standard deviations, that counts as a loss."""
+
+
+def holds(settings: Settings, each: Compared) -> bool:
+    """Return whether a rival is related to the model as predicted."""
+    if each.predicted is None:
+        return True
+    is_scaled = each.predicted is Group.SCALED_PERMUTATION
+    prior = each.up_to_scale if is_scaled else each.up_to_affine
+    latents = each.mcc if is_scaled else each.mean_cca
+    return prior <= settings.same and latents >= _MATCHED
+
+
+def loses(each: Compared) -> bool:
+    """Return whether a rival differs by as much as the prediction allows."""
+    if each.predicted is Group.SCALED_PERMUTATION:
+        return True
+    if each.predicted is Group.AFFINE:
+        return each.mcc < _MATCHED
+    return each.up_to_affine > _APART
+
+
+def measured_of(settings: Settings, found: Findings) -> dict[str, Estimate]:
+    """Return the quantities of ``expected.json``."""
+    every = [each for own in found.pairs.values() for each in own]
+    exact = [each for case, own in found.pairs.items() if case != SMOOTH for each in own]
+    measured = {
+        "divergence of rivals": Estimate(value=max(abs(each.divergence) for each in exact)),
+        "agreement by chance": over_pairs([each.chance for each in every]),
+        "predictions that hold": Estimate(
+            value=float(np.mean([holds(settings, each) for each in every]))
+        ),
+        "predictions that cannot be sharper": Estimate(
+            value=float(np.mean([loses(each) for each in every]))
+        ),
+    }
+    for case, own in found.pairs.items():
+        measured[f"MCC of latents, {case}"] = over_pairs([each.mcc for each in own])
+        measured[f"mean CCA of latents, {case}"] = over_pairs([each.mean_cca for each in own])
+        measured[f"prior up to affine, {case}"] = over_pairs([each.up_to_affine for each in own])
+        measured[f"prior up to scale, {case}"] = over_pairs([each.up_to_scale for each in own])
+    measured["L2 distance, one Gaussian"] = over_pairs(
+        [each.densities for each in found.pairs[SMOOTH] if each.densities is not None]
+    )
+    last = max(found.pieces)
+    measured["divergence, most pieces"] = over_pairs(found.pieces[last])
+    loosest = max(settings.limits)
+    for kind in KINDS:
+        for name, limit in (("loosest", loosest), ("strictest", min(settings.limits))):
+            apart = _farthest(found.searches[kind], limit)
+            if apart is not None:
+                measured[f"farthest fit, {RUNGS[kind]}, {name} limit"] = apart
+    return measured
+
+
+def says_of(settings: Settings, found: Findings, measured: dict[str, Estimate]) -> str:
+    """Return the result sentence."""
+    total = sum(len(own) for own in found.pairs.values())
+    held = sum(holds(settings, each) for own in found.pairs.values() for each in own)
+    return (
+        f"{held} of {total} rivals with the same law of x are related as predicted; priors differ "
+        f"by {measured['prior up to affine, F2: f = |z|']:.2f} standard deviations under |z| and "
+        f"by {measured['prior up to affine, P1: all components are points']:.2f} if all "
+        f"components are points, where the paper promises none; a single Gaussian and a decoder "
+        f"of {max(found.pieces)} pieces are within "
+        f"{measured['divergence, most pieces'].value:.1g} nats of a mixture of two"
+    )
+
+
+def tables_of(settings: Settings, found: Findings) -> tuple[Table, ...]:
+    """Return the tables, the most important first."""
+    return _pairs_table(settings, found), _fits_table(settings, found), _pieces_table(found)
+
+
+def panels_of(settings: Settings, found: Findings) -> tuple[Panel, ...]:
+    """Return the plots, the most important first."""
+    cases = tuple(found.pairs)
+    counts = sorted(found.pieces)
+    return (
+        Panel(
+            title="Latents of models with one law of x",
+            x="assumption dropped",
+            y="agreement",
+            marks=(
+                estimate_marks(
+                    "mean CCA: up to an affine map",
+                    [over_pairs([each.mean_cca for each in found.pairs[case]]) for case in cases],
+                ),
+                estimate_marks(
+                    "MCC: up to order and scale",
+                    [over_pairs([each.mcc for each in found.pairs[case]]) for case in cases],
+                ),
+            ),
+            x_names=cases,
+            y_zero=True,
+            caption="Held out; means over models with 95 % intervals. Shuffled latents agree by "
+            f"{max(each.chance for own in found.pairs.values() for each in own):.2f} at most.",
+        ),
+        Panel(
+            title="Priors of fits, by how nearly laws of x agree",
+            x="divergence of the fit, nats",
+            y="L2 distance of priors up to an affine map",
+            marks=tuple(
+                Marks(
+                    name=f"{kind}, {RUNGS[kind]}",
+                    x=tuple(float(max(value, 1e-12)) for value in _all(own, "divergences")),
+                    y=tuple(_all(own, "distances")),
+                )
+                for kind, own in found.searches.items()
+            ),
+            x_log=True,
+            y_zero=True,
+            caption=f"L-BFGS over all parameters from {settings.n_starts} starts of each of "
+            f"{settings.n_fitted} models.",
+        ),
+        Panel(
+            title="One Gaussian in place of two",
+            x="pieces of the decoder",
+            y="divergence, nats",
+            marks=(
+                Marks(
+                    name="mean over models",
+                    x=tuple(map(float, counts)),
+                    y=tuple(float(found.pieces[count].mean()) for count in counts),
+                    kind="line",
+                ),
+            ),
+            x_log=True,
+            y_log=True,
+            caption="The decoder approximates the map that takes the Gaussian to the mixture.",
+        ),
+    )
+
+
+def _pairs_table(settings: Settings, found: Findings) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for case, own in found.pairs.items():
+        groups = {each.predicted for each in own}
+        known = [each.densities for each in own if each.densities is not None]
+        rows.append(
+            (
+                case,
+                ", ".join(sorted("nothing" if each is None else str(each) for each in groups)),
+                len(own),
+                max(abs(each.divergence) for each in own),
+                over_pairs([each.up_to_affine for each in own]),
+                over_pairs([each.up_to_scale for each in own]),
+                over_pairs(known) if known else None,
+                over_pairs([each.mean_cca for each in own]),
+                over_pairs([each.mcc for each in own]),
+                f"{sum(holds(settings, each) for each in own)} of {len(own)}",
+                f"{sum(loses(each) for each in own)} of {len(own)}",
+            )
+        )
+    return Table(
+        title="Rivals with the same law of x",
+        columns=(
+            Column(name="dropped"),
+            Column(name="P(Z) predicted up to"),
+            Column(name="models"),
+            Column(name="largest divergence", spec=".1e"),
+            Column(name="prior up to affine", spec=".3g"),
+            Column(name="prior up to scale", spec=".3g"),
+            Column(name="L2 distance", spec=".3f"),
+            Column(name="mean CCA", spec=".3f"),
+            Column(name="MCC", spec=".3f"),
+            Column(name="prediction holds"),
+            Column(name="and is sharp"),
+        ),
+        rows=tuple(rows),
+        caption="Means over models with 95 % intervals. Priors: largest difference of components "
+        "after the best map, in standard deviations; 1 if their numbers differ. L2 distance of "
+        "densities up to an affine map. Mean CCA and MCC: of latents with the same images, held "
+        "out. Sharp: the rival differs by what the prediction leaves open.",
+    )
+
+
+def _fits_table(settings: Settings, found: Findings) -> Table:
+    limits = sorted(settings.limits, reverse=True)
+    rows: list[tuple[Cell, ...]] = []
+    for kind, own in found.searches.items():
+        for limit in limits:
+            counts = [int((each.divergences <= limit).sum()) for each in own]
+            rows.append(
+                (
+                    f"{kind}, {RUNGS[kind]}",
+                    f"{limit:.0e}",
+                    f"{sum(counts)} of {settings.n_starts * len(own)}",
+                    sum(count > 0 for count in counts),
+                    _farthest(own, limit),
+                )
+            )
+    return Table(
+        title="Priors of fits from many starts",
+        columns=(
+            Column(name="decoder"),
+            Column(name="divergence up to"),
+            Column(name="fits"),
+            Column(name="models with a fit"),
+            Column(name="farthest prior", spec=".3f"),
+        ),
+        rows=tuple(rows),
+        caption="L2 distance of the prior of a fit from the truth up to an affine map: the "
+        "largest of each model's fits, mean over models with 95 % interval. Starts by turns: "
+        f"{', '.join(STARTS)}; L-BFGS, at most {settings.n_steps} steps.",
+    )
+
+
+def _pieces_table(found: Findings) -> Table:
+    return Table(
+        title="One Gaussian in place of two",
+        columns=(Column(name="pieces"), Column(name="divergence", spec=".2e")),
+        rows=tuple((str(count), over_pairs(found.pieces[count])) for count in sorted(found.pieces)),
+        caption="Means over models with 95 % intervals.",
+    )
+
+
+def _farthest(own: Sequence[Search], limit: float) -> Estimate | None:
+    values = [value for each in own if (value := each.farthest(limit)) is not None]
+    return over_pairs(values) if values else None
+
+
+def _all(own: Sequence[Search], name: str) -> list[float]:
+    return [value for each in own for value in getattr(each, name).tolist()]

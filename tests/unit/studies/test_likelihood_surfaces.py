@@ -1,0 +1,114 @@
+"""Likelihood surfaces: simulated models, population curves, and the study at its smallest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from upto.theory import check_decoder, mixture_likelihood
+from upto_studies.likelihood_surfaces import FOLDED, INJECTIVE, Settings, drawn_case
+from upto_studies.mixture_models import Shape, draw_mixture_model, with_one_fewer, with_twins
+from upto_studies.population_curves import curve_along, population_of
+from upto_studies.run import run_study, study_plan
+
+SHAPE = Shape(n_latents=1, n_hidden=3, n_outputs=1, n_components=3)
+
+
+def test_parameters_are_those_of_the_parts(rng):
+    model = draw_mixture_model(rng, SHAPE)
+    assert len(SHAPE.kinds) == len(model.parameters) == 3 + 3 + 3 + 1 + 2 + 3 + 3
+    network, (weights, means, variances) = model.parts
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights.min() >= 0.1 - 1e-12
+    again = model.with_prior((weights, means, variances))
+    assert again.parameters == pytest.approx(model.parameters)
+    moved = next(model.along(6, np.array([5.0])))
+    assert moved.network.weights[1].ravel()[0] == 5.0
+    assert moved.network.weights[0] == pytest.approx(network.weights[0])
+
+
+def test_a_twin_changes_no_law_and_a_merged_component_keeps_the_moments(rng):
+    model = draw_mixture_model(rng, SHAPE)
+    rows = rng.normal(size=(20, 1))
+    expected = mixture_likelihood(*model.parts, rows, noise=0.3)
+    assert mixture_likelihood(*with_twins(model).parts, rows, noise=0.3) == pytest.approx(expected)
+    fewer = with_one_fewer(model)
+    assert fewer.shape.n_components == 2
+    (w, m, v), (w2, m2, v2) = model.prior, fewer.prior
+    assert w2 @ m2 == pytest.approx(w @ m)
+    assert w2 @ (v2 + m2**2) == pytest.approx(w @ (v + m**2))
+
+
+@pytest.mark.parametrize("case", [INJECTIVE, FOLDED])
+def test_drawn_models_are_of_the_case(rng, case):
+    settings = Settings(**study_plan("likelihood-surfaces").settings)
+    for number in range(3):
+        model = drawn_case(rng, settings, case, number)
+        holds = {each.name: each.holds for each in check_decoder(model.network)}
+        assert holds["F4"] is (case == INJECTIVE)
+        assert model.shape.n_components == 2 + number % 2
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_the_grid_carries_the_whole_law(rng, n_outputs):
+    shape = Shape(n_latents=1, n_hidden=2, n_outputs=n_outputs, n_components=2)
+    population = population_of(draw_mixture_model(rng, shape).parts, noise=0.3, step=0.9)
+    assert population.total == pytest.approx(1.0, abs=1e-8)
+    assert population.masses.sum() == pytest.approx(1.0)
+
+
+def test_divergences_of_normal_laws_are_those_by_hand(rng):
+    shape = Shape(n_latents=1, n_hidden=2, n_outputs=1, n_components=1)
+    model = draw_mixture_model(rng, shape)
+    # Both units together are the identity, so x is normal.
+    straight = np.array([1.0, -1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.5, np.log(0.7)])
+    model = type(model)(shape=shape, parameters=straight)
+    population = population_of(model.parts, noise=0.3, step=0.9)
+    values = np.array([0.2, 0.5, 0.9])
+    found = population.divergences([each.parts for each in model.along(7, values)])
+    assert found == pytest.approx((values - 0.5) ** 2 / (2 * (0.7**2 + 0.3**2)), abs=1e-9)
+    spread = np.sqrt(0.7**2 + 0.3**2)
+    assert population.logs == pytest.approx(norm.logpdf(population.rows[:, 0], 0.5, spread))
+
+
+def test_the_minimiser_of_a_curve_is_the_truth_or_one_of_equals(rng):
+    model = draw_mixture_model(rng, SHAPE)
+    population = population_of(model.parts, noise=0.3, step=0.9)
+    number = SHAPE.kinds.index("mean")
+    curve = curve_along(population, model, number, np.linspace(-1.9, 2.1, 20), 1e-8)
+    assert curve.kind == "mean"
+    assert curve.distance < 1e-6
+    assert curve.is_lowest_at_truth
+    # The share of one of two equal components is free.
+    twins = with_twins(model)
+    share = twins.shape.kinds.index("mixture weight") + int(model.prior[0].argmax())
+    heaviest = with_twins(with_twins(model))
+    assert heaviest.shape.n_components == 5
+    if int(model.prior[0].argmax()) < twins.shape.n_components - 1:
+        flat = curve_along(population, twins, share, np.linspace(-1.9, 2.1, 20), 1e-8)
+        assert flat.height == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_merged_component_moves_the_minimiser(rng):
+    model = draw_mixture_model(rng, SHAPE)
+    population = population_of(model.parts, noise=0.3, step=0.9)
+    number = SHAPE.kinds.index("bias of layer 2")
+    curve = curve_along(population, with_one_fewer(model), number, np.linspace(-1.9, 2.1, 20), 1e-8)
+    assert curve.lowest > 1e-6
+    assert not curve.is_lowest_at_truth
+
+
+def test_the_study_at_its_smallest():
+    result = run_study(
+        "likelihood-surfaces",
+        size="tiny",
+        settings={"n_values": 12, "plane_values": 5, "plane_nodes": 3},
+        progress=False,
+    )
+    measured = {each.name: each.measured for each in result.quantities}
+    assert measured["truth not lowest"].value == 0
+    assert measured["median distance at truth"].value < 1e-6
+    assert measured["moved, one component too few"].value > 0.01
+    assert [len(table.rows) for table in result.tables()[1:3]] == [5, 7]
+    assert "the truth is the only minimiser along" in result.verdict
