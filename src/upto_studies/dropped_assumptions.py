@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 import upto
-from upto.core import Group, random_stream
+from upto.core import Group, random_stream, read_tensors, write_tensors
 from upto.core.array_types import Float
 from upto.measures import Mixture, affine_l2_distance
 from upto.theory import mixture_likelihood
@@ -109,7 +109,7 @@ def run(settings: Settings, work: Work) -> Outcome:
         for kind in KINDS:
             searches[kind] = []
             for number in range(settings.n_fitted):
-                searches[kind].append(_searched(settings, work.seed, kind, number))
+                searches[kind].append(_searched(settings, work, kind, number))
                 advance(1)
     found = Findings(pairs=pairs, pieces=_divergences_of_pieces(settings, work), searches=searches)
     measured = measured_of(settings, found)
@@ -187,12 +187,20 @@ def _divergences_of_pieces(settings: Settings, work: Work) -> dict[int, Float]:
     return found
 
 
-def _searched(settings: Settings, seed: int, kind: str, number: int) -> Search:
-    rng = random_stream(seed, "fits", kind, str(number))
-    return search_fits(
+def _searched(settings: Settings, work: Work, kind: str, number: int) -> Search:
+    path = work.folder / f"{kind}-{number}.safetensors"
+    rng = random_stream(work.seed, "fits", kind, str(number))
+    truth = draw_bent(rng, kind)
+    if work.resume and path.is_file():
+        kept, _ = read_tensors(path)
+        return Search(truth=truth, divergences=kept["divergences"], distances=kept["distances"])
+    found = search_fits(
         rng,
-        draw_bent(rng, kind),
+        truth,
         noise=settings.fit_noise,
         n_starts=settings.n_starts,
         n_steps=settings.n_steps,
     )
+    kept = {"divergences": found.divergences, "distances": found.distances}
+    write_tensors(path, kept, {})
+    return found

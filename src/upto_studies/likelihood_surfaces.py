@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from msgspec import Meta
 
-from upto.core import random_stream
+from upto.core import random_stream, read_tensors, write_tensors
 from upto.theory import check_decoder
 from upto_studies.mixture_models import (
     MixtureModel,
@@ -23,6 +23,7 @@ from upto_studies.population_curves import Curve, Population, curve_along, popul
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from upto.core.array_types import Float
     from upto_studies.outcome import Work
 
 Count = Annotated[int, Meta(ge=1)]
@@ -93,7 +94,7 @@ def run(settings: Settings, work: Work) -> Outcome:
     with work.progress.task("models", sum(numbers.values())) as advance:
         for case, count in numbers.items():
             for number in range(count):
-                surfaces += _surfaces(settings, work.seed, case, number)
+                surfaces += _surfaces(settings, work, case, number)
                 advance(1)
     measured = measured_of(settings, surfaces)
     return Outcome(
@@ -104,30 +105,53 @@ def run(settings: Settings, work: Work) -> Outcome:
     )
 
 
-def _surfaces(settings: Settings, seed: int, case: str, number: int) -> list[Surface]:
+def _surfaces(settings: Settings, work: Work, case: str, number: int) -> list[Surface]:
     """Return the curves of one model, and of the same law with a wrong number of components."""
-    rng = random_stream(seed, "models", case, str(number))
+    rng = random_stream(work.seed, "models", case, str(number))
     model = drawn_case(rng, settings, case, number)
-    plane = case == PLANE
+    varied = {case: model}
+    if case != PLANE:
+        varied |= {wrong: change(model) for wrong, change in WRONG.items()}
+    path = work.folder / f"{case.lower().replace(' ', '-')}-{number}.safetensors"
+    if work.resume and path.is_file():
+        kept, _ = read_tensors(path)
+    else:
+        kept = _drawn_curves(rng, settings, model, varied)
+        write_tensors(path, kept, {})
+    return [
+        Surface(
+            case=name,
+            n_components=model.shape.n_components,
+            n_outputs=model.shape.n_outputs,
+            total=float(kept["total"][0]),
+            curves=tuple(
+                Curve.from_numbers(kind, numbers)
+                for kind, numbers in zip(each.shape.kinds, kept[name], strict=True)
+            ),
+        )
+        for name, each in varied.items()
+    ]
+
+
+def _drawn_curves(
+    rng: np.random.Generator,
+    settings: Settings,
+    model: MixtureModel,
+    varied: dict[str, MixtureModel],
+) -> dict[str, Float]:
+    """Return the numbers of all curves of each varied model, and the integral over the grid."""
+    plane = model.shape.n_latents > 1
     population = population_of(
         model.parts,
         noise=settings.plane_noise if plane else settings.noise,
         step=settings.step,
         n_nodes=settings.plane_nodes if plane else 1,
     )
-    varied = {case: model}
-    if not plane:
-        varied |= {wrong: change(model) for wrong, change in WRONG.items()}
-    return [
-        Surface(
-            case=name,
-            n_components=model.shape.n_components,
-            n_outputs=model.shape.n_outputs,
-            total=population.total,
-            curves=_curves(rng, settings, population, each),
-        )
-        for name, each in varied.items()
-    ]
+    curves = {
+        name: np.array([each.numbers for each in _curves(rng, settings, population, one)])
+        for name, one in varied.items()
+    }
+    return curves | {"total": np.array([population.total])}
 
 
 def drawn_case(

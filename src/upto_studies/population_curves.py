@@ -113,6 +113,27 @@ class Curve:
     minimiser: float
     lowest: float
 
+    @classmethod
+    def from_numbers(cls, kind: str, numbers: Float) -> Curve:
+        """Return the curve whose `numbers` these are."""
+        truth, height, minimiser, lowest = numbers[:4].tolist()
+        values, divergences = np.split(numbers[4:], 2)
+        return cls(
+            kind=kind,
+            truth=truth,
+            height=height,
+            values=values,
+            divergences=divergences,
+            minimiser=minimiser,
+            lowest=lowest,
+        )
+
+    @property
+    def numbers(self) -> Float:
+        """All numbers of the curve in a row, as kept in checkpoints."""
+        single = [self.truth, self.height, self.minimiser, self.lowest]
+        return np.concatenate([single, self.values, self.divergences])
+
     @property
     def distance(self) -> float:
         """Distance of the minimiser from the truth."""

@@ -188,7 +188,8 @@ def _line_logs(pieces: LinePieces, points: Float, noise: float) -> Float:
     away = points - pieces.offsets[:, :, None]
     along = np.einsum("bkrn,bkn->bkr", away, units)
     # The square of a difference, since a difference of squares loses digits at little noise.
-    across = ((away - along[..., None] * units[:, :, None]) ** 2).sum(axis=3)
+    away -= along[..., None] * units[:, :, None]
+    across = np.einsum("bkrn,bkrn->bkr", away, away)
     totals = noise**2 + squares
     logs = -0.5 * (across / noise**2 + along**2 / totals + np.log(totals / noise**2))
     logs -= points.shape[1] * (np.log(noise) + 0.5 * np.log(2.0 * np.pi))
@@ -216,16 +217,17 @@ def log_normal_interval(low: ArrayLike, high: ArrayLike) -> Float:
     # The upper tail is the lower one mirrored, where logarithms of the normal law are accurate.
     above = lows > 0
     left, right = np.where(above, -highs, lows), np.where(above, -lows, highs)
-    empty = ~(left < right)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        upper = log_ndtr(right)
-        found = upper + np.log1p(-np.exp(np.minimum(log_ndtr(left) - upper, 0.0)))
-        middle, width = 0.5 * (left + right), right - left
-        narrow = width * (1.0 + np.abs(middle)) < _NARROW
-        flat = np.log(width) - 0.5 * middle**2 - 0.5 * np.log(2.0 * np.pi)
-        found = np.where(narrow, flat, found)
-    result: Float = np.where(empty | np.isnan(found), -np.inf, found)
-    return result
+        found = np.atleast_1d(log_ndtr(right))
+        ratios = log_ndtr(left) - found
+        found += np.log1p(-np.exp(np.minimum(ratios, 0.0)))
+        # A difference of nearly equal numbers loses digits; the interval is narrow or empty then.
+        narrow = np.nonzero(~(ratios < -_NARROW))
+        starts, stops = (np.atleast_1d(each)[narrow] for each in (left, right))
+        middles, widths = 0.5 * (starts + stops), np.fmax(stops - starts, 0.0)
+        found[narrow] = np.log(widths) - 0.5 * middles**2 - 0.5 * np.log(2.0 * np.pi)
+    found[np.isnan(found)] = -np.inf
+    return found.reshape(lows.shape)
 
 
 def _blocks(owners: Index, cells: int) -> Iterator[slice]:
