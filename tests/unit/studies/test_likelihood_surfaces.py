@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import norm
 
 from upto.theory import check_decoder, mixture_likelihood
+from upto_studies import likelihood_surfaces
 from upto_studies.likelihood_surfaces import FOLDED, INJECTIVE, Settings, drawn_case
 from upto_studies.mixture_models import Shape, draw_mixture_model, with_one_fewer, with_twins
-from upto_studies.population_curves import curve_along, population_of
+from upto_studies.population_curves import Curve, curve_along, population_of
 from upto_studies.run import run_study, study_plan
 
 SHAPE = Shape(n_latents=1, n_hidden=3, n_outputs=1, n_components=3)
@@ -80,14 +81,18 @@ def test_the_minimiser_of_a_curve_is_the_truth_or_one_of_equals(rng):
     assert curve.kind == "mean"
     assert curve.distance < 1e-6
     assert curve.is_lowest_at_truth
-    # The share of one of two equal components is free.
+
+
+def test_the_share_of_one_of_two_equal_components_is_free(rng):
+    shape = Shape(n_latents=1, n_hidden=3, n_outputs=1, n_components=1)
+    model = draw_mixture_model(rng, shape)
+    population = population_of(model.parts, noise=0.3, step=0.9)
     twins = with_twins(model)
-    share = twins.shape.kinds.index("mixture weight") + int(model.prior[0].argmax())
-    heaviest = with_twins(with_twins(model))
-    assert heaviest.shape.n_components == 5
-    if int(model.prior[0].argmax()) < twins.shape.n_components - 1:
-        flat = curve_along(population, twins, share, np.linspace(-1.9, 2.1, 20), 1e-8)
-        assert flat.height == pytest.approx(0.0, abs=1e-12)
+    number = twins.shape.kinds.index("mixture weight")
+    curve = curve_along(population, twins, number, np.linspace(-1.9, 2.1, 20), 1e-8)
+    assert curve.flat_share == 1.0
+    assert curve.is_lowest_at_truth
+    assert len(curve.other_minima) == 0
 
 
 def test_a_merged_component_moves_the_minimiser(rng):
@@ -99,6 +104,50 @@ def test_a_merged_component_moves_the_minimiser(rng):
     assert not curve.is_lowest_at_truth
 
 
+def test_curves_are_kept_and_read_again(rng):
+    model = draw_mixture_model(rng, SHAPE)
+    population = population_of(model.parts, noise=0.3, step=0.9)
+    curve = curve_along(population, model, 0, np.linspace(-1.9, 2.1, 6), 1e-3)
+    again = Curve.from_numbers(curve.kind, curve.numbers)
+    assert again.numbers.tolist() == curve.numbers.tolist()
+    assert (again.minimiser, again.height) == (curve.minimiser, curve.height)
+
+
+def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
+    calls = []
+    stops = [60]
+
+    def drawn(_, model, number, offsets, __):
+        calls.append(number)
+        if len(calls) in stops:
+            raise KeyboardInterrupt
+        truth = float(model.parameters[number])
+        return Curve(
+            kind=model.shape.kinds[number],
+            truth=truth,
+            height=0.0,
+            values=truth + offsets,
+            divergences=offsets**2 + len(model.parameters),
+            minimiser=truth + 1e-5 * number,
+            lowest=0.0,
+        )
+
+    monkeypatch.setattr(likelihood_surfaces, "curve_along", drawn)
+    given = {"size": "tiny", "settings": {"plane_nodes": 2}, "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        run_study("likelihood-surfaces", folder=tmp_path, **given)
+    done = len(calls)
+    resumed = run_study("likelihood-surfaces", folder=tmp_path, resume=True, **given)
+    again = len(calls) - done
+    whole = run_study("likelihood-surfaces", **given)
+    assert [each.measured for each in resumed.quantities] == [
+        each.measured for each in whole.quantities
+    ]
+    total = sum(row[2] for row in whole.tables()[1].rows)
+    assert total - done < again < total
+
+
+@pytest.mark.slow
 def test_the_study_at_its_smallest():
     result = run_study(
         "likelihood-surfaces",
