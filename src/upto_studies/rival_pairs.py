@@ -177,7 +177,7 @@ def _mixing(matrix: Float) -> float:
 
 def folded_pair(rng: np.random.Generator, noise: float, n_rows: int) -> Pair:
     """Return Remark 3.12 with random numbers: under |z| a component can be mirrored."""
-    folded = PiecewiseNetwork(weights=([[1.0], [-1.0]], [[1.0, 1.0]]))
+    folded = PiecewiseNetwork(weights=(np.array([[1.0], [-1.0]]), np.array([[1.0, 1.0]])))
     means = np.array([[-2.0], [-1.0], [3.0]]) * rng.uniform(0.8, 1.2, size=(3, 1))
     model = _scalar(rng, means, rng.uniform(0.2, 0.6, size=3), folded)
     rival = replace(
@@ -216,7 +216,7 @@ def moved_point_pair(rng: np.random.Generator, noise: float, n_rows: int) -> Pai
 
 def known_noise_pair(rng: np.random.Generator, noise: float, n_rows: int) -> Pair:
     """Return an affine decoder, under which noise and deviations can be exchanged."""
-    linear = PiecewiseNetwork(weights=([[1.0]],))
+    linear = PiecewiseNetwork(weights=(np.eye(1),))
     means = np.array([[-1.0], [1.0]]) * rng.uniform(0.8, 1.5, size=(2, 1))
     deviations = np.array([rng.uniform(0.1, 0.3), rng.uniform(0.8, 1.2)])
     model = _scalar(rng, means, deviations, linear)
@@ -238,7 +238,7 @@ def transported_pair(
     """
 
     def made(rng: np.random.Generator, noise: float, n_rows: int) -> Pair:
-        linear = PiecewiseNetwork(weights=([[1.0]],))
+        linear = PiecewiseNetwork(weights=(np.eye(1),))
         means = np.array([[-1.0], [1.0]]) * rng.uniform(1.0, 2.0, size=(2, 1))
         model = _scalar(rng, means, rng.uniform(0.4, 0.9, size=2), linear)
         places = np.linspace(-3.5, 3.5, n_pieces + 1)
