@@ -174,8 +174,8 @@ def test_rows_far_out_have_finite_densities():
 
 
 def test_intervals_of_the_normal_law_are_accurate_in_both_tails():
-    lows = np.array([-1.0, -40.0, 39.0, 5.0, -np.inf, 2.0, 30.0, -np.inf])
-    highs = np.array([1.0, -39.0, 40.0, 5.0 + 1e-9, np.inf, 2.0, np.inf, -np.inf])
+    lows = np.array([-1.0, -40.0, 39.0, 5.0, -np.inf, 2.0, 30.0, -np.inf, 0.0])
+    highs = np.array([1.0, -39.0, 40.0, 5.0 + 1e-9, np.inf, 2.0, np.inf, -np.inf, 1e-17])
     expected = [
         np.log(norm.cdf(1.0) - norm.cdf(-1.0)),
         norm.logcdf(-39.0),
@@ -185,6 +185,7 @@ def test_intervals_of_the_normal_law_are_accurate_in_both_tails():
         -np.inf,
         norm.logsf(30.0),
         -np.inf,
+        norm.logpdf(0.0) + np.log(1e-17),
     ]
     assert log_normal_interval(lows, highs) == pytest.approx(expected, rel=1e-7)
 
