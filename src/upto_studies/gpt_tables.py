@@ -33,6 +33,9 @@ _WORDS: dict[str, str] = {
     "seeds": "pairs of seeds",
 }
 
+LEAST = "sizes: SVCCA, last less best earlier, least"
+"""Name of the quantity that the paper's claim is about."""
+
 
 def svcca_of(count: int, basis: Basis) -> Score:
     """Return the score that is SVCCA of some directions; None where a layer has fewer."""
@@ -76,7 +79,7 @@ def outcome_of(
     measured = _measured(settings, trained, pairs)
     return Outcome(
         measured=measured,
-        says=_says(settings, trained, measured),
+        says=verdict_of(settings, len(trained.runs), measured),
         tables=(
             _svcca_table(settings, pairs),
             _differences_table(settings, pairs),
@@ -129,26 +132,58 @@ def _measured(
     )
     worst = max(trained.runs, key=lambda each: float(each.held_out.mean()))
     found["perplexity over trigrams, worst size"] = _over_trigrams(worst, trained)
-    return {name: each for name, each in found.items() if each is not None}
+    measured = {name: each for name, each in found.items() if each is not None}
+    return measured | {LEAST: least_gain(settings, measured)}
+
+
+def least_gain(settings: Settings, measured: dict[str, Estimate]) -> Estimate:
+    """Return the least of what the last layer gains over the best earlier one, pairs of sizes.
+
+    The paper's claim is one, and needs every number of directions, in sample and held out. The ends
+    of the interval are the least ends.
+    """
+    names = [
+        f"sizes: SVCCA of {count}, {basis}, last less best earlier"
+        for count in settings.directions
+        for basis in ("in sample", "held out")
+    ]
+    gains = [measured[name] for name in names if name in measured]
+    low, high = (
+        None if any(end is None for end in ends) else min(end for end in ends if end is not None)
+        for ends in ([each.low for each in gains], [each.high for each in gains])
+    )
+    return Estimate(value=min(each.value for each in gains), low=low, high=high)
 
 
 def _over_trigrams(run: SizeRun, trained: TrainedSizes) -> Estimate | None:
     return seed_mean(np.exp(run.held_out - trained.trigrams))
 
 
-def _says(settings: Settings, trained: TrainedSizes, measured: dict[str, Estimate]) -> str:
+def verdict_of(settings: Settings, n_sizes: int, measured: dict[str, Estimate]) -> str:
+    """Return the result sentence."""
     text = "novels" if settings.data == "novels" else "drawn sentences, a substitute,"
-    parts = []
-    for count in settings.directions:
-        found = measured.get(f"sizes: SVCCA of {count}, held out, last less best earlier")
-        if found is not None:
-            parts.append(f"{found:+.3f} with {count} directions")
     ratio = measured["perplexity over trigrams, worst size"].value
-    return (
-        f"of GPTs of {len(trained.runs)} sizes trained on {text} (the worst has {ratio:.2f} times "
-        "the perplexity of trigrams), the SVCCA of the last layer is above that of the best "
-        f"earlier one, on held-out passages, by {', '.join(parts)}"
+    says = (
+        f"of GPTs of {n_sizes} sizes trained on {text} (the worst has {ratio:.2f} times "
+        "the perplexity of trigrams), the SVCCA of the last layer differs from that of the best "
+        f"earlier one, on held-out passages, by {_gains(settings, 'sizes', measured)}"
     )
+    if seeds := _gains(settings, "seeds", measured):
+        says += f"; between seeds of one size by {seeds}"
+    affine = measured.get("sizes: affine R², held out, last less best earlier")
+    if affine is not None:
+        opposite = ", the opposite" if affine.high is not None and affine.high < 0 else ""
+        says += f"; the affine R² of sizes by {affine:+.3f}{opposite}"
+    return says
+
+
+def _gains(settings: Settings, kind: Kind, measured: dict[str, Estimate]) -> str:
+    found = {
+        count: measured.get(f"{kind}: SVCCA of {count}, held out, last less best earlier")
+        for count in settings.directions
+    }
+    parts = [f"{each:+.3f} with {k} directions" for k, each in found.items() if each is not None]
+    return ", ".join(parts)
 
 
 def _layer(back: int) -> str:

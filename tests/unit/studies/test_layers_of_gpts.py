@@ -8,10 +8,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from upto.core import InputError
+from upto.core import Estimate, InputError
 from upto_studies.gpt_agreement import LayerStates, PairScores, Passages, pair_scores
 from upto_studies.gpt_states import planned_gpts, row_positions
-from upto_studies.gpt_tables import last_less_best, svcca_of, unit_means
+from upto_studies.gpt_tables import (
+    last_less_best,
+    least_gain,
+    svcca_of,
+    unit_means,
+    verdict_of,
+)
 from upto_studies.layers_of_gpts import ScoredPair, Settings, planned_pairs
 from upto_studies.run import run_study, study_plan
 
@@ -107,6 +113,27 @@ def test_the_last_layer_is_held_against_the_best_earlier_one_of_each_unit():
     assert found is not None
     assert found.value == pytest.approx(((0.8 - 0.6) + (0.8 - 0.7)) / 2)
     assert last_less_best(pairs, "sizes", [0, 4, 8], svcca_of(5, "held out")) is None
+
+
+def test_the_claim_needs_every_number_of_directions_and_the_verdict_says_what_speaks_against_it():
+    def gain(kind, count, basis):
+        return f"{kind}: SVCCA of {count}, {basis}, last less best earlier"
+
+    measured = {
+        gain("sizes", 4, "in sample"): Estimate(value=0.3, low=0.2, high=0.4),
+        gain("sizes", 4, "held out"): Estimate(value=0.1, low=0.05, high=0.15),
+        gain("sizes", 8, "in sample"): Estimate(value=0.2, low=-0.1, high=0.5),
+        gain("seeds", 4, "held out"): Estimate(value=0.0, low=-0.1, high=0.1),
+        "sizes: affine R², held out, last less best earlier": Estimate(
+            value=-0.2, low=-0.3, high=-0.1
+        ),
+        "perplexity over trigrams, worst size": Estimate(value=0.5),
+    }
+    least = least_gain(settings(directions=[4, 8]), measured)
+    assert (least.value, least.low, least.high) == (0.1, -0.1, 0.15)
+    said = verdict_of(settings(directions=[4, 8]), 2, measured)
+    assert "between seeds of one size by +0.000 [-0.100, +0.100] with 4 directions" in said
+    assert said.endswith("the affine R² of sizes by -0.200 [-0.300, -0.100], the opposite")
 
 
 def test_positions_are_spread_over_a_text():
