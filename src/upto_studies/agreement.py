@@ -11,14 +11,18 @@ import numpy as np
 from scipy.special import stdtrit
 
 import upto
-from upto.core import Estimate, Group
+from upto.core import Estimate, Group, random_stream
 from upto.measures import ica_efficiency
+from upto.measures.catalogue import find_measure
+from upto.measures.kinds import MomentMeasure
+from upto.measures.moments import pair_moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
+    from upto.core.array_types import Float
     from upto.engines.base import Engine
     from upto.questions.compare.result import CompareResult
     from upto.questions.similarity.result import SimilarityResult
@@ -82,6 +86,7 @@ def agreement_of(
     *,
     measures: Sequence[str] = ("mean-cca",),
     ica: bool = False,
+    groups: NDArray[np.int64] | None = None,
     seed: int = 0,
     engine: Engine | str | None = None,
     max_rows: int = _MAX_ROWS,
@@ -96,6 +101,9 @@ def agreement_of(
         Names of similarity measures; ``"svcca-16"`` is SVCCA of 16 directions.
     ica
         Whether to add ICA followed by a signed permutation.
+    groups
+        Group of each row. Whole groups are held out, also for measures, which must then be of
+        moments.
     seed
         Seed of the split into fitted and held-out rows, of ICA and of the chance levels.
     engine
@@ -119,13 +127,15 @@ def agreement_of(
         permutations=_PAIRINGS,
         refits=_REFITS,
         ica=ica,
+        groups=groups,
         seed=seed,
         engine=engine,
         progress=False,
     )
     known = {_library_name(name): name for name in measures}
-    scored, scored_in_sample = (
-        upto.similarity(
+
+    def scored(share: float) -> SimilarityResult:
+        return upto.similarity(
             first,
             second,
             measures=tuple(known),
@@ -137,11 +147,14 @@ def agreement_of(
             engine=engine,
             progress=False,
         )
-        for share in (_HELD_OUT_SHARE, 0.0)
-    )
+
     errors = _errors(compared, (*GROUPS, UNMIXED) if ica else GROUPS)
-    values, chance = _values(scored, known)
-    values_in_sample, chance_in_sample = _values(scored_in_sample, known)
+    values, chance = (
+        _values(scored(_HELD_OUT_SHARE), known)
+        if groups is None
+        else _of_groups(np.asarray(first), np.asarray(second), known, groups, seed)
+    )
+    values_in_sample, chance_in_sample = _values(scored(0.0), known)
     return Agreement(
         held_out=errors["held out"],
         in_sample=errors["in sample"],
@@ -154,6 +167,30 @@ def agreement_of(
         measures_chance=chance,
         measures_chance_in_sample=chance_in_sample,
     )
+
+
+def split_rows(
+    n_rows: int, groups: NDArray[np.int64] | None, *, share: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Split rows at random, or whole groups of them: the first part has about `share` of the rows.
+
+    Examples
+    --------
+    >>> first, second = split_rows(6, np.array([1, 1, 2, 2, 3, 3]), share=0.4, seed=0)
+    >>> len(first), len(second)
+    (2, 4)
+    """
+    stream = random_stream(seed, "split")
+    if groups is None:
+        order = stream.permutation(n_rows)
+        n_first = round(share * n_rows)
+        return order[:n_first], order[n_first:]
+    names, counts = np.unique(groups, return_counts=True)
+    order = stream.permutation(len(names))
+    n_groups = int(np.searchsorted(np.cumsum(counts[order]), share * n_rows))
+    chosen = names[order[: min(max(1, n_groups), len(names) - 1)]]
+    is_first = np.isin(groups, chosen)
+    return np.flatnonzero(is_first), np.flatnonzero(~is_first)
 
 
 def over_pairs(values: ArrayLike) -> Estimate:
@@ -245,3 +282,28 @@ def _values(
         {name: sum(each) / len(each) for name, each in own.items()} for own in (values, chance)
     ]
     return means[0], means[1]
+
+
+def _of_groups(
+    first: Float, second: Float, known: dict[str, str], groups: NDArray[np.int64], seed: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the values and chance levels of measures, with whole groups held out."""
+    parts = split_rows(len(first), groups, share=_HELD_OUT_SHARE, seed=seed)
+    stream = random_stream(seed, "paired by chance")
+    paired = [(rows, rows) for rows in parts]
+    by_chance = [[(rows, stream.permutation(rows)) for rows in parts] for _ in range(_REFITS)]
+
+    def value(name: str, rows: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> float:
+        measure = find_measure(name)
+        assert isinstance(measure, MomentMeasure)
+        x, y = measure.prepared(first), measure.prepared(second)
+        fit, held = (pair_moments(x[ours], y[theirs]) for ours, theirs in rows)
+        return measure.scored(fit, held)
+
+    return (
+        {wanted: value(name, paired) for name, wanted in known.items()},
+        {
+            wanted: float(np.mean([value(name, rows) for rows in by_chance]))
+            for name, wanted in known.items()
+        },
+    )

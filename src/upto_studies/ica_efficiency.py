@@ -17,8 +17,8 @@ from upto_studies.unmixed_pairs import Rows, UnmixedPair, unmixed_pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from upto.core.array_types import Float
     from upto_studies.outcome import Outcome, Work
+    from upto_studies.pretrained_families import Family
 
 Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(gt=0.0, le=1.0)]
@@ -146,9 +146,7 @@ def _conditions(settings: Settings, work: Work) -> list[Condition]:
         chosen = random_stream(work.seed, "pairs", family.title).permutation(len(pairs))
         for index in chosen[: settings.most_pairs]:
             first, second = pairs[index]
-            planned += _planned_conditions(
-                settings, work, family.title, (first, second), family.runs
-            )
+            planned += _planned_conditions(settings, work, family, (first, second))
     conditions = []
     with work.progress.task("real pairs", len(planned)) as advance:
         for make in planned:
@@ -158,15 +156,11 @@ def _conditions(settings: Settings, work: Work) -> list[Condition]:
 
 
 def _planned_conditions(
-    settings: Settings,
-    work: Work,
-    title: str,
-    models: tuple[str, str],
-    runs: dict[str, Float],
+    settings: Settings, work: Work, family: Family, models: tuple[str, str]
 ) -> Iterator[Callable[[], Condition]]:
-    first, second = (runs[name] for name in models)
+    first, second = (family.runs[name] for name in models)
     widths = [k for k in settings.directions if k <= min(first.shape[1], second.shape[1])]
-    order = random_stream(work.seed, "rows", title).permutation(len(first))
+    order = random_stream(work.seed, "rows", family.title).permutation(len(first))
     for row_share in settings.row_shares:
         rows = np.sort(order[: round(row_share * len(first))])
         for k in widths:
@@ -174,9 +168,15 @@ def _planned_conditions(
                 continue
 
             def make(rows: Rows = rows, k: int = k, row_share: float = row_share) -> Condition:
-                pair = unmixed_pair(first[rows], second[rows], n_directions=k, seed=work.seed)
+                pair = unmixed_pair(
+                    first[rows],
+                    second[rows],
+                    n_directions=k,
+                    groups=None if family.groups is None else family.groups[rows],
+                    seed=work.seed,
+                )
                 return Condition(
-                    family=title,
+                    family=family.title,
                     models=" → ".join(models),
                     n_directions=k,
                     row_share=row_share,

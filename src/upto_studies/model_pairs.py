@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from upto.core import Column, Estimate, InputError, Table
+from upto_studies.order_failures import (
+    failures_table,
+    order_by_rows,
+    rows_panel,
+    rows_table,
+    swept_rows,
+)
 from upto_studies.outcome import Outcome
 from upto_studies.pretrained_families import read_families
 from upto_studies.table_one import (
@@ -44,6 +51,8 @@ class Settings:
     pool: str
     n_inputs: Annotated[int, Meta(ge=20)]
     pretrained: bool
+    rows_each: Annotated[list[Count], Meta(min_length=2)]
+    swept_pairs: Count
     trained: list[Literal["gpt", "mae", "resnet18"]]
     n_seeds: Annotated[int, Meta(ge=2)]
     images: Literal["cifar10", "digits"]
@@ -81,16 +90,24 @@ def run(settings: Settings, work: Work) -> Outcome:
     if settings.pretrained:
         families += read_families(work.data)
     rows = _rows(families, work)
+    swept = swept_rows(families, settings, work)
     titles = {each.family.title for each in trained}
     ours = [row for row in rows if row.family in titles]
     others = [row for row in rows if row.family not in titles]
-    measured = _measured(trained, ours, others)
+    measured = _measured(trained, ours, others) | order_by_rows(swept)
     return Outcome(
         measured=measured,
         says=_says(rows),
-        tables=(table_one(rows), _yardsticks_table(trained), pairs_table(rows)),
+        tables=(
+            table_one(rows),
+            _yardsticks_table(trained),
+            pairs_table(rows),
+            failures_table(rows),
+            rows_table(swept),
+        ),
         panels=(
             errors_panel(rows),
+            rows_panel(swept),
             *(curve_panel(each.family.title, each.losses, each.unit) for each in trained),
         ),
         device=", ".join(dict.fromkeys(each.device for each in trained)) or "cpu",

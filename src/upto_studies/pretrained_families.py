@@ -2,8 +2,9 @@
 
 A family is an ``.npz`` file in the data folder or its subfolder ``reps``: arrays of two axes and
 equally many rows, one per model, whose rows are the same inputs. Arrays of other shapes (labels,
-heads) are ignored. A name that ends in ``_WORD`` or begins with ``mid`` or ``final`` is a layer,
-and only models of the same layer are paired.
+heads) are ignored, but for ``groups``: one whole number per row, equal for inputs that are held out
+together since they are not independent, as the atoms of a molecule. A name that ends in ``_WORD``
+or begins with ``mid`` or ``final`` is a layer, and only models of the same layer are paired.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import itertools
 import re
 import zipfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from upto.core import InputError
 from upto.core.array_types import Float
@@ -22,6 +24,10 @@ from upto.core.array_types import Float
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+Groups = NDArray[np.int64]
+GROUPS = "groups"
+"""Name of the array with the group of each row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +48,12 @@ class Known:
 
 KNOWN = {
     "admet_tox21": Known(title="ADMET-AI", remark="D-MPNNs of one ensemble, 2,000 molecules"),
-    "ani1x": Known(title="ANI-1x", remark="members of one ensemble"),
+    "ani1x": Known(title="ANI-1x", remark="eight networks of one ensemble, carbon atoms"),
     "magika_files": Known(title="magika", remark="shared start: heads correlate .29 to .39"),
     "resnet_cifar10_test": Known(title="CIFAR ResNets", remark="depths differ, widths are equal"),
     "silero_frames": Known(title="Silero VAD", remark="versions 5 and 6, 8 kHz"),
     "spliceai_chr20": Known(title="SpliceAI", remark="five models of one architecture"),
-    "unirep": Known(title="UniRep", remark="sizes differ"),
+    "unirep": Known(title="UniRep", remark="sizes differ: 64, 256 and 1,900"),
     "vae_mnist_latents": Known(
         title="VAEs of MNIST", remark="one seed, five losses: not independent starts"
     ),
@@ -70,12 +76,15 @@ class Family:
         Rows of each model.
     names_layers
         Whether the names of models end in that of a layer, as in files of several.
+    groups
+        Group of each row; whole groups are held out. None if rows are independent.
     """
 
     title: str
     remark: str
     runs: dict[str, Float] = field(repr=False)
     names_layers: bool = False
+    groups: Groups | None = field(default=None, repr=False)
 
     def layer(self, name: str) -> str:
         """Return the layer that the name of a model ends in, or nothing."""
@@ -139,4 +148,19 @@ def _read_family(path: Path) -> Family | None:
         message = f"{path} has values in {bad[0]} that are not finite: drop those rows."
         raise InputError(message)
     known = KNOWN.get(path.stem, Known(title=path.stem))
-    return Family(title=known.title, remark=known.remark, runs=runs, names_layers=True)
+    return Family(
+        title=known.title,
+        remark=known.remark,
+        runs=runs,
+        names_layers=True,
+        groups=_groups(path, arrays.get(GROUPS), counts.pop()),
+    )
+
+
+def _groups(path: Path, given: NDArray[Any] | None, n_rows: int) -> Groups | None:
+    if given is None:
+        return None
+    if given.shape != (n_rows,) or given.dtype.kind not in "iu" or len(np.unique(given)) < 2:
+        message = f"{path} has no groups of its {n_rows} rows: give one number for each."
+        raise InputError(message)
+    return given.astype(np.int64)

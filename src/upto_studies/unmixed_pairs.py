@@ -15,9 +15,10 @@ from upto.core import random_stream
 from upto.core.array_types import Float
 from upto.ica import ICA
 from upto.ica.contrasts import LogCosh, gaussian_moments
-from upto.ica.gaussianity import laplace_nongaussianity
+from upto.ica.gaussianity import CLEAR, laplace_nongaussianity
 from upto.ica.recurrence import found_limit
 from upto.measures import ica_efficiency
+from upto_studies.agreement import split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,19 @@ HELD_OUT_SHARE = 0.3
 LEAST_GAIN = 0.02
 """Least gain of the similarity over the permutation, as a share of the target's spread: below it an
 efficiency divides by noise."""
+
+
+ORDERED = ("permutation", "ICA", "rigid", "linear")
+"""Columns of Table 1 of Nelson et al. 2026, from the largest error to the smallest as it claims."""
+
+
+def broken_order(permutation: float, ica: float, rigid: float, linear: float) -> str:
+    """Return what breaks permutation > ICA > rigid ≥ linear, or nothing."""
+    if ica >= permutation:
+        return "ICA ≥ permutation"
+    if ica <= rigid:
+        return "ICA ≤ rigid"
+    return "rigid < linear" if rigid < linear else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +69,19 @@ class UnmixedPair:
     non_gaussianity
         Mean distance of held-out components from a Gaussian, of the run where it is smaller; that
         of Laplace sources is 1.
+    n_non_gaussian
+        Components that can be told from a Gaussian on held-out rows, of the run with fewer.
     recurrence
         Share of the components that disjoint halves of the fitted rows both find, of the run where
         it is smaller.
+    errors
+        Mean L2 errors on held-out rows up to each of `ORDERED`.
+    turned
+        The error of a signed permutation after the first run was rotated at random. ICA does not
+        depend on the coordinates, a permutation does.
+    whitened
+        The error of a rotation between whitened runs, which no matching of components goes below
+        on the rows that it is fitted to. A rigid motion leaves the widths of directions alone.
     """
 
     efficiency: float | None
@@ -70,7 +94,21 @@ class UnmixedPair:
     n_fitted: int
     shared: float
     non_gaussianity: float
+    n_non_gaussian: int
     recurrence: float
+    errors: dict[str, float]
+    turned: float
+    whitened: float
+
+    @property
+    def failure(self) -> str:
+        """What breaks permutation > ICA > rigid ≥ linear on held-out rows, or nothing."""
+        return broken_order(*(self.errors[name] for name in ORDERED))
+
+    @property
+    def turned_failure(self) -> str:
+        """The same after the coordinates of the first run were rotated at random."""
+        return broken_order(self.turned, *(self.errors[name] for name in ORDERED[1:]))
 
     @property
     def rows_each(self) -> float:
@@ -99,7 +137,12 @@ class _Unmixed:
 
 
 def unmixed_pair(
-    first: Float, second: Float, *, n_directions: int | None = None, seed: int = 0
+    first: Float,
+    second: Float,
+    *,
+    n_directions: int | None = None,
+    groups: NDArray[np.int64] | None = None,
+    seed: int = 0,
 ) -> UnmixedPair:
     """Compare two runs up to signed permutation, similarity and ICA, as `upto.compare` does.
 
@@ -110,24 +153,35 @@ def unmixed_pair(
     n_directions
         Number of leading directions of each run to keep; its coordinates stay as they are. All by
         default.
+    groups
+        Group of each row. Whole groups are held out, and halves are of whole groups.
     seed
         Seed of the split, of ICA and of random rotations.
     """
-    order = random_stream(seed, "split").permutation(len(first))
-    n_held = round(HELD_OUT_SHARE * len(first))
-    held, fitted = order[:n_held], order[n_held:]
-    halves = fitted[: len(fitted) // 2], fitted[len(fitted) // 2 :]
+    held, fitted = split_rows(len(first), groups, share=HELD_OUT_SHARE, seed=seed)
+    halves = _halves(fitted, groups, seed)
     sides = source, target = _side(first, fitted, n_directions), _side(second, fitted, n_directions)
     whole = [_unmixed(side, fitted, seed) for side in sides]
     parts = [
         [_unmixed(side, half, seed + 1 + n) for n, half in enumerate(halves)] for side in sides
     ]
-    permuted, similar = (made(source.rows, target.rows, fitted) for made in (_permuted, _similar))
+    permuted, similar, linear = (
+        made(source.rows, target.rows, fitted) for made in (_permuted, _similar, _linear)
+    )
+    turned = _permuted(source.rows @ _rotation(source.rows.shape[1], seed), target.rows, fitted)
+
+    def mixed(both: Sequence[_Unmixed]) -> Float:
+        ours, theirs = both
+        return _matched(ours.sources, target.scores, theirs.mixing, fitted) @ target.axes.T
 
     def efficiency(both: Sequence[_Unmixed], rows: Rows = held) -> float | None:
-        ours, theirs = both
-        made = _matched(ours.sources, target.scores, theirs.mixing, fitted) @ target.axes.T
-        return _efficiency(*(each[rows] for each in (permuted, similar, made, target.rows)))
+        found = permuted, similar, mixed(both), target.rows
+        return _efficiency(*(each[rows] for each in found))
+
+    def error(made: Float) -> float:
+        return float(np.linalg.norm(made[held] - target.rows[held], axis=1).mean())
+
+    by_group = None if groups is None else groups[held]
 
     return UnmixedPair(
         efficiency=efficiency(whole),
@@ -144,7 +198,14 @@ def unmixed_pair(
             + _explained(target.scores, source.scores, fitted, held)
         ),
         non_gaussianity=min(float(non_gaussianity(each.sources[held]).mean()) for each in whole),
+        n_non_gaussian=min(_n_non_gaussian(each.sources[held], by_group) for each in whole),
         recurrence=min(_recurring(*(part.sources for part in own)) for own in parts),
+        errors={
+            name: error(made)
+            for name, made in zip(ORDERED, (permuted, mixed(whole), similar, linear), strict=True)
+        },
+        turned=error(turned),
+        whitened=error(_whitened(sides, fitted)),
     )
 
 
@@ -155,6 +216,28 @@ def non_gaussianity(sources: Float) -> Float:
     distance = np.abs(value - gaussian_moments(contrast)[0])
     found: Float = distance / laplace_nongaussianity(contrast)
     return found
+
+
+def _n_non_gaussian(sources: Float, groups: NDArray[np.int64] | None) -> int:
+    """Return how many components can be told from a Gaussian; rows of a group count as one."""
+    contrast = LogCosh()
+    scaled = (sources - sources.mean(axis=0)) / sources.std(axis=0)
+    value, score, _ = contrast(np, scaled)
+    mean = value.mean(axis=0)
+    # Of a component of unit variance, what its squares explain is no error.
+    parts = value - mean - (scaled * score).mean(axis=0) / 2 * (scaled**2 - 1)
+    units = np.arange(len(parts)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sums = np.zeros((int(units.max()) + 1, parts.shape[1]))
+    np.add.at(sums, units, parts)
+    error = np.sqrt(np.square(sums).sum(axis=0)) / len(parts)
+    return int((np.abs(mean - gaussian_moments(contrast)[0]) > CLEAR * error).sum())
+
+
+def _halves(fitted: Rows, groups: NDArray[np.int64] | None, seed: int) -> tuple[Rows, Rows]:
+    if groups is None:
+        return fitted[: len(fitted) // 2], fitted[len(fitted) // 2 :]
+    first, second = split_rows(len(fitted), groups[fitted], share=0.5, seed=seed + 1)
+    return fitted[first], fitted[second]
 
 
 def _side(rows: Float, fitted: Rows, n_directions: int | None) -> _Side:
@@ -177,10 +260,13 @@ def _unmixed(side: _Side, fitted: Rows, seed: int) -> _Unmixed:
 def _white(side: _Side, fitted: Rows, seed: int | None) -> _Unmixed:
     """Return principal directions of unit variance, rotated at random by a seed."""
     widths = side.scores[fitted].std(axis=0)
-    turn = np.eye(len(widths))
-    if seed is not None:
-        turn = np.linalg.qr(random_stream(seed, "rotation").normal(size=turn.shape))[0]
+    turn = np.eye(len(widths)) if seed is None else _rotation(len(widths), seed)
     return _Unmixed(side.scores / widths @ turn, widths[:, None] * turn)
+
+
+def _rotation(width: int, seed: int) -> Float:
+    turn: Float = np.linalg.qr(random_stream(seed, "rotation").normal(size=(width, width)))[0]
+    return turn
 
 
 def _recurring(first: Float, second: Float) -> float:
@@ -218,10 +304,24 @@ def _similar(first: Float, second: Float, fitted: Rows) -> Float:
     return made
 
 
-def _explained(first: Float, second: Float, fitted: Rows, held: Rows) -> float:
+def _whitened(sides: Sequence[_Side], fitted: Rows) -> Float:
+    """Return the first rows, whitened, rotated and mixed as in the target."""
+    ours, theirs = (_white(side, fitted, None) for side in sides)
+    cross = ours.sources[fitted].T @ theirs.sources[fitted]
+    left, _, right = np.linalg.svd(cross, full_matrices=False)
+    made: Float = ours.sources @ left @ right @ theirs.mixing.T @ sides[1].axes.T
+    return made
+
+
+def _linear(first: Float, second: Float, fitted: Rows) -> Float:
+    """Return the first rows after the best affine map."""
     design = np.column_stack([first, np.ones(len(first))])
-    weights = np.linalg.lstsq(design[fitted], second[fitted], rcond=None)[0]
-    left = np.square(second[held] - design[held] @ weights).sum()
+    made: Float = design @ np.linalg.lstsq(design[fitted], second[fitted], rcond=None)[0]
+    return made
+
+
+def _explained(first: Float, second: Float, fitted: Rows, held: Rows) -> float:
+    left = np.square(second[held] - _linear(first, second, fitted)[held]).sum()
     return float(1 - left / np.square(second[held] - second[held].mean(axis=0)).sum())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from upto_studies.agreement import GROUPS, agreement_of, over_pairs
+from upto_studies.agreement import GROUPS, agreement_of, over_pairs, split_rows
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +69,29 @@ def test_intervals_over_pairs_are_those_of_student(rng):
     known = scipy.stats.ttest_1samp(values, 0.0).confidence_interval()
     assert (found.low, found.high) == pytest.approx((known.low, known.high))
     assert over_pairs(values[:2]).low is None
+
+
+def test_groups_are_split_whole():
+    groups = np.repeat(np.arange(40), np.arange(40) % 5 + 1)
+    first, second = split_rows(len(groups), groups, share=0.3, seed=0)
+    assert not np.intersect1d(groups[first], groups[second]).size
+    assert sorted([*first, *second]) == list(range(len(groups)))
+    assert len(first) == pytest.approx(0.3 * len(groups), abs=5)
+    pair = split_rows(4, np.array([7, 7, 9, 9]), share=0.01, seed=0)
+    assert sorted(map(len, pair)) == [2, 2]
+
+
+def test_copies_of_unrelated_rows_agree_only_if_they_may_be_on_both_sides(rows):
+    # Each row five times with a little noise of its own: what a map learns of one tells the others.
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(40), 5)
+    first, second = (
+        rng.normal(size=(40, 30))[groups] + 0.01 * rng.normal(size=(200, 30)) for _ in range(2)
+    )
+    found = agreement_of(first, second, groups=groups)
+    assert found.r2["affine"] < 0
+    assert abs(found.measures["mean-cca"]) < 0.2
+    single = agreement_of(first, second, groups=np.arange(200))
+    assert single.r2["affine"] > 0.5
+    assert single.measures["mean-cca"] > 0.5
+    assert abs(single.measures_chance["mean-cca"]) < 0.2

@@ -57,6 +57,35 @@ def test_leading_directions_stay_in_their_coordinates():
     assert found.efficiency is None
 
 
+def test_errors_keep_the_order_of_the_paper_and_a_turned_permutation_is_worse():
+    rows = draw_sources("laplace", 4000, 6, seed=0).rows
+    noise = np.random.default_rng(1).normal(size=rows.shape)
+    found = unmixed_pair(rows, rows @ np.diag([1.0, 1, 1, 1, 1, 9]) + 0.05 * noise)
+    # The coordinates match, and ICA sees their widths, which a rigid motion leaves alone.
+    assert found.errors["linear"] < found.whitened < 0.2 * found.errors["rigid"]
+    assert found.turned > found.errors["permutation"]
+    assert found.failure == "ICA ≤ rigid"
+    assert found.n_non_gaussian == 6
+    turned = unmixed_pair(rows, rows @ np.linalg.qr(noise[:6])[0] + 0.05 * noise)
+    assert (turned.failure, turned.turned_failure) == ("", "")
+
+
+def test_components_that_cannot_be_told_from_a_gaussian_are_not_counted():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(3000, 3)), rng.laplace(size=(3000, 2))])
+    assert unmixed_pair(rows, rows + 0.01 * rng.normal(size=rows.shape)).n_non_gaussian == 2
+
+
+def test_whole_groups_are_held_out_and_halved():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 20)
+    # Within a group rows are nearly copies, so 600 rows tell no more than 30.
+    rows = rng.laplace(size=(30, 8))[groups] + 0.01 * rng.normal(size=(600, 8))
+    other = rng.laplace(size=(30, 8))[groups] + 0.01 * rng.normal(size=(600, 8))
+    assert unmixed_pair(rows, other, groups=groups).shared < 0
+    assert unmixed_pair(rows, other).shared > 0.2
+
+
 def test_distances_from_a_gaussian():
     rng = np.random.default_rng(0)
     columns = np.column_stack([rng.normal(size=200_000), 3 * rng.laplace(size=200_000)])

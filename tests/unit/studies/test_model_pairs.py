@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from upto.core import InputError
+from upto.core.progress import SilentProgress
 from upto_studies.agreement import Agreement
+from upto_studies.order_failures import (
+    MATCHED,
+    NOT_SHARED,
+    SCALED,
+    WIDER,
+    cause,
+    failures_table,
+    order_by_rows,
+    rows_panel,
+    rows_table,
+    swept_rows,
+)
 from upto_studies.pretrained_families import Family, layer_of, read_families
 from upto_studies.run import run_study
 from upto_studies.table_one import PAPER, PairRow, error_of, over_models, pair_row, table_one
 from upto_studies.trained_pairs import linear_accuracy
+from upto_studies.unmixed_pairs import unmixed_pair
 
 
 def row(models, permutation=0.4, rigid=0.2, linear=0.1, ica=0.3, scaled=0.35):
@@ -114,6 +131,70 @@ def test_families_are_read_from_arrays(tmp_path):
         read_families(tmp_path)
 
 
+def test_groups_of_rows_are_read(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    np.savez(tmp_path / "mine.npz", a=rows, b=rows, groups=np.arange(30) // 3)
+    (family,) = read_families(tmp_path)
+    assert list(family.runs) == ["a", "b"]
+    assert family.groups.tolist() == [n // 3 for n in range(30)]
+    for bad in (np.arange(29), np.zeros(30, int), np.linspace(0, 1, 30)):
+        np.savez(tmp_path / "mine.npz", a=rows, b=rows, groups=bad)
+        with pytest.raises(InputError, match="has no groups of its 30 rows"):
+            read_families(tmp_path)
+
+
+def unmixed(**changes):
+    values = {"permutation": 4.0, "ICA": 3.0, "rigid": 2.0, "linear": 1.0} | changes
+    turned, whitened = values.pop("turned", 5.0), values.pop("whitened", 1.5)
+    rows = np.random.default_rng(0).laplace(size=(100, 2))
+    return replace(unmixed_pair(rows, rows), errors=values, turned=turned, whitened=whitened)
+
+
+def test_what_mends_the_order_is_its_cause():
+    broken = row("ab", ica=0.5)
+    causes = {
+        name: cause(replace(broken, unmixed=unmixed(**changes)))
+        for name, changes in {
+            "leading": {},
+            "turned": {"ICA": 4.5},
+            "not": {"ICA": 6.0},
+            "whitened": {"ICA": 1.8},
+            "better than whitened": {"ICA": 1.2},
+        }.items()
+    }
+    assert causes == {
+        "leading": WIDER,
+        "turned": MATCHED,
+        "not": NOT_SHARED,
+        "whitened": SCALED,
+        "better than whitened": NOT_SHARED,
+    }
+    assert cause(broken) == ""
+    table = failures_table([row("ab"), replace(broken, unmixed=unmixed(ICA=4.5)), broken])
+    (first, second) = table.records()
+    assert (first["order in sample"], first["cause"]) == ("ICA ≥ permutation", MATCHED)
+    assert first["permutation, turned"] == 2.5
+    assert second["ICA"] is None
+
+
+def test_a_pair_loses_the_order_with_few_rows():
+    rng = np.random.default_rng(0)
+    rows = rng.laplace(size=(3000, 8))
+    turned = rows @ np.linalg.qr(rng.normal(size=(8, 8)))[0] + 0.1 * rng.normal(size=rows.shape)
+    family = Family(title="turned", remark="", runs={"a": rows, "b": turned, "c": rows + turned})
+    settings = SimpleNamespace(rows_each=[20, 200, 2000], swept_pairs=1)
+    work = SimpleNamespace(seed=0, progress=SilentProgress())
+    swept = swept_rows([family], settings, work)
+    # The last number of rows is more than there are.
+    assert [each.rows_each for each in swept] == [20, 200]
+    assert [each.unmixed.n_fitted for each in swept] == [160, 1600]
+    assert swept[0].unmixed.apart < swept[1].unmixed.apart
+    assert set(order_by_rows(swept)) == {"order with fewest rows", "order with most rows"}
+    table = rows_table(swept)
+    assert [cells[1] for cells in table.rows] == [20, 200]
+    assert rows_panel(swept).marks[0].x == (20.0, 200.0)
+
+
 def test_a_linear_classifier_tells_separate_classes():
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=200)
@@ -125,16 +206,18 @@ def test_a_linear_classifier_tells_separate_classes():
 def test_the_study_at_its_smallest(tmp_path):
     pytest.importorskip("torch")
     result = run_study("model-pairs", size="tiny", folder=tmp_path, progress=False)
-    table, yardsticks, pairs = result.details
+    table, yardsticks, pairs, failures, swept = result.details
     assert {cells[0] for cells in pairs.rows} == {"GPT", "MAE", "ResNet-18"}
     assert {cells[0] for cells in table.rows} >= {"GPT", "MAE", "ResNet-18"}
+    assert {cells[0] for cells in swept.rows} == {"GPT", "MAE", "ResNet-18"}
+    assert len(failures.rows) <= 3
     values = {(cells[0], cells[1]): float(cells[2]) for cells in yardsticks.rows}
     guess = values["MAE", "error of the mean of seen patches"]
     assert values["MAE", "error of hidden patches"] < 0.9 * guess
     (quantity,) = [each for each in result.quantities if each.measured is not None]
     assert quantity.name == "permutation above rigid/trained"
     assert quantity.measured.value > 0
-    assert [panel.title for panel in result.plots[1:]] == [
+    assert [panel.title for panel in result.plots[2:]] == [
         f"Training of {name}" for name in ("GPT", "MAE", "ResNet-18")
     ]
     assert "of 3 pairs of 3 families" in result.verdict

@@ -122,7 +122,9 @@ def test_the_share_told_is_that_of_the_time():
         clock.now += 100
         advance(1)
         # Another step as long as this one, and eight at the speed of all, nearly.
-        assert sum(told) == pytest.approx(PARTS * 100 / (200 + 8 * (100 + TRUSTED) / (1 + TRUSTED)), abs=1)
+        assert sum(told) == pytest.approx(
+            PARTS * 100 / (200 + 8 * (100 + TRUSTED) / (1 + TRUSTED)), abs=1
+        )
         clock.now += 100
         advance(1)
     with watched.task("two", 1):
