@@ -7,6 +7,7 @@ names its weights (``.safetensors``), or activations recorded before: a file of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,24 @@ if TYPE_CHECKING:
 
 _BATCH = 32
 _FEWEST_INPUTS = 20
-_MEAN, _SCALE = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Colours that published image models expect, of values from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictures:
+    """Images that a model takes.
+
+    Parameters
+    ----------
+    n_pixels
+        Height and width; None for any.
+    mean, scale
+        What is subtracted from each colour, of values from 0 to 1, and what it is divided by; by
+        default as most published models expect.
+    """
+
+    n_pixels: int | None = None
+    mean: tuple[float, ...] = (0.485, 0.456, 0.406)
+    scale: tuple[float, ...] = (0.229, 0.224, 0.225)
 
 
 def user_families(settings: Settings, work: Work) -> list[Family]:
@@ -186,7 +203,7 @@ def _recorded(model: Any, name: str, tokens: Any, settings: Settings, work: Work
         batches = (
             [{"input_ids": part} for part in tokens.split(_BATCH)]
             if is_text
-            else _image_batches(settings, work, _n_pixels(model))
+            else _image_batches(settings, work, pictures_of(model))
         )
         record_activations(
             model.to(work.device),
@@ -229,28 +246,31 @@ def _image_pool(model: Any) -> str:
     return "mean-patches" if is_patched else "mean"
 
 
-def _n_pixels(model: Any) -> int | None:
-    """Return the side of the images that a model takes, or None for any."""
+def pictures_of(model: Any) -> Pictures:
+    """Return the images that a model takes: timm says so itself, transformers their size."""
+    if cfg := getattr(model, "pretrained_cfg", None):
+        return Pictures(
+            n_pixels=int(cfg["input_size"][-1]), mean=tuple(cfg["mean"]), scale=tuple(cfg["std"])
+        )
     config = getattr(model, "config", None)
-    side = getattr(config, "image_size", None)
     if config is not None and hasattr(config, "mask_ratio"):
         # A masked autoencoder sees every patch when it is used.
         config.mask_ratio = 0.0
-    if side is None and (cfg := getattr(model, "default_cfg", None)):
-        side = cfg["input_size"][-1]
-    return side[0] if isinstance(side, list | tuple) else side
+    side = getattr(config, "image_size", None)
+    return Pictures(n_pixels=side[0] if isinstance(side, list | tuple) else side)
 
 
-def _image_batches(settings: Settings, work: Work, n_pixels: int | None) -> list[Any]:
+def _image_batches(settings: Settings, work: Work, pictures: Pictures) -> list[Any]:
     torch = import_torch()
     images = read_pictures(work.data, name=settings.inputs, count=settings.n_inputs)
-    mean, scale = (torch.tensor(each)[:, None, None] for each in (_MEAN, _SCALE))
+    mean, scale = (torch.tensor(each)[:, None, None] for each in (pictures.mean, pictures.scale))
+    size = (pictures.n_pixels, pictures.n_pixels)
     batches = []
     for part in torch.from_numpy(images).split(_BATCH):
         pixels = part.permute(0, 3, 1, 2).float() / 255
-        if n_pixels is not None and tuple(pixels.shape[2:]) != (n_pixels, n_pixels):
+        if pictures.n_pixels is not None and tuple(pixels.shape[2:]) != size:
             pixels = torch.nn.functional.interpolate(
-                pixels, size=(n_pixels, n_pixels), mode="bicubic", antialias=True
+                pixels, size=size, mode="bicubic", antialias=True
             )
         batches.append((pixels - mean) / scale)
     return batches

@@ -42,7 +42,7 @@ def load_model(
     Returns
     -------
     torch.nn.Module
-        The model; for `transformers` without its head.
+        The model, without its head.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _load_timm(folder: Path) -> Any:
         message = f"{folder} has no model.safetensors, as timm names its weights: rename them."
         raise InputError(message)
     try:
-        return timm.create_model(f"local-dir:{folder.absolute()}", pretrained=True)
+        return timm.create_model(f"local-dir:{folder.absolute()}", pretrained=True, num_classes=0)
     except _refusals() as error:
         raise InputError(_failed(folder, "timm", error)) from None
 

@@ -263,7 +263,8 @@ def test_timm_is_asked_for_the_folder_and_its_weights(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(create_model=create_model))
     assert not load_model(tmp_path).training
-    assert asked == [(f"local-dir:{tmp_path}", {"pretrained": True})]
+    # No classes: the output is the representation, not logits.
+    assert asked == [(f"local-dir:{tmp_path}", {"pretrained": True, "num_classes": 0})]
 
 
 def test_a_saved_timm_model_is_loaded_with_its_weights(tmp_path):
@@ -275,12 +276,13 @@ def test_a_saved_timm_model_is_loaded_with_its_weights(tmp_path):
         from timm.models import save_for_hf
     torch.manual_seed(0)
     size = {"img_size": 16, "patch_size": 8, "embed_dim": 12, "depth": 2, "num_heads": 2}
-    model = timm.create_model("vit_tiny_patch16_224", num_classes=0, **size).eval()
+    model = timm.create_model("vit_tiny_patch16_224", num_classes=7, **size).eval()
     save_for_hf(model, tmp_path / "vit", model_args=size, safe_serialization=True)
     loaded = load_model(tmp_path / "vit")
     x = torch.randn(3, 3, 16, 16)
     with torch.no_grad():
         assert torch.equal(model.forward_features(x), loaded.forward_features(x))
+        assert loaded(x).shape == (3, 12)
     manifest = record_activations(
         loaded, [x], tmp_path / "run", layers="blocks.*", pool="mean-patches"
     )

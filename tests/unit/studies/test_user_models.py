@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,6 +105,50 @@ def test_resnets_are_read_from_safetensors(tmp_path):
     result = run_pair(tmp_path, tmp_path / "0.safetensors", tmp_path / "1.safetensors", tmp_path)
     families = [row[0] for row in result.details[0].rows if row[2] == "held out"]
     assert families == ["layer1", "layer2", "layer3", "layer4", "output"]
+
+
+class Pooled(torch.nn.Module):
+    """A network as timm makes it: it says which images it takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pretrained_cfg = {
+            "input_size": (3, 4, 4),
+            "mean": (0.5, 0.25, 0.0),
+            "std": (0.5, 0.25, 2.0),
+        }
+        self.blocks = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 2), torch.nn.Conv2d(6, 6, 2))
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(x)
+        return self.blocks(x).mean(dim=(2, 3))
+
+
+def test_models_of_timm_say_which_images_they_take(tmp_path, monkeypatch):
+    # timm itself needs torchvision, which is not made for every torch.
+    models = []
+
+    def create_model(name, **options):
+        assert options["num_classes"] == 0
+        torch.manual_seed(len(models))
+        models.append(Pooled())
+        return models[-1]
+
+    monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(create_model=create_model))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"architecture": "vit"}))
+        (tmp_path / name / "model.safetensors").write_bytes(b"")
+    images = np.random.default_rng(0).integers(256, size=(60, 8, 8, 3), dtype=np.uint8)
+    images[0] = (255, 0, 51)
+    np.savez(tmp_path / "images.npz", images=images)
+    result = run_pair(tmp_path, tmp_path / "a", tmp_path / "b", tmp_path)
+    families = [row[0] for row in result.details[0].rows if row[2] == "held out"]
+    assert families == ["blocks.0", "output"]
+    seen = models[0].seen[0]
+    assert seen.shape[1:] == (3, 4, 4)
+    np.testing.assert_allclose(seen[0, :, 1, 1], [1.0, -1.0, 0.1], atol=1e-5)
 
 
 @pytest.mark.slow
