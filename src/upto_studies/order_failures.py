@@ -64,14 +64,14 @@ def cause(row: PairRow) -> str:
     In this sequence: keeping the leading directions only, so that there are more rows for each; for
     ICA that is no better than a permutation, rotating the coordinates of the first model at random,
     which ICA does not notice; for ICA that is better than a rigid motion, whitening, which
-    lets the rigid motion change the widths of directions as ICA does.
+    lets a rotation change the widths of directions as ICA does, and makes it better too.
     """
     found = row.unmixed
     if found is None:
         return ""
     if not found.failure:
         return WIDER
-    if found.failure == "ICA ≤ rigid" and found.whitened < found.errors["ICA"]:
+    if found.failure == "ICA ≤ rigid" and found.whitened < found.errors["rigid"]:
         return SCALED
     return NOT_SHARED if found.turned_failure else MATCHED
 

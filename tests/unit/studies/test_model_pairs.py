@@ -159,7 +159,7 @@ def test_what_mends_the_order_is_its_cause():
             "turned": {"ICA": 4.5},
             "not": {"ICA": 6.0},
             "whitened": {"ICA": 1.8},
-            "better than whitened": {"ICA": 1.2},
+            "better alone": {"ICA": 1.2, "whitened": 2.5, "turned": 1.1},
         }.items()
     }
     assert causes == {
@@ -167,7 +167,7 @@ def test_what_mends_the_order_is_its_cause():
         "turned": MATCHED,
         "not": NOT_SHARED,
         "whitened": SCALED,
-        "better than whitened": NOT_SHARED,
+        "better alone": NOT_SHARED,
     }
     assert cause(broken) == ""
     table = failures_table([row("ab"), replace(broken, unmixed=unmixed(ICA=4.5)), broken])
