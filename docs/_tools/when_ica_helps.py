@@ -257,8 +257,8 @@ out: efficiency of ICA, and pairs in order, by fitted rows for each component.
 """
 
 AFTER_SWEPT = """\
-Families that keep the order begin to lose it with 10 or 20 rows for each component, and the
-efficiency mostly grows with rows. Rows do not explain the others: for the VAEs it is as low with
+Some families that keep the order lose it with 10 or 20 rows for each component, and the efficiency
+mostly grows with rows. Rows do not explain the others: for the VAEs it is as low with
 the most rows as with the fewest, and for UniRep it grows but stays below zero, though nearly all
 components are non-Gaussian and recur. So components can be found in each model and still not
 correspond. For ANI-1x more atoms are not more molecules, of which there are few.
