@@ -63,11 +63,10 @@ class Orders:
     def epoch(self, epoch: int) -> Any:
         """Return the rows of every member in the order of an epoch; padding is last."""
         torch = load_torch()
-        start = _mixed(self.keys + _signed((epoch + 1) * _GOLDEN))
-        hashed = _mixed(start + (self.positions + 1) * _signed(_GOLDEN))
+        bits = hashed(self.keys, epoch, self.positions)
         if self.spare is not None:
-            hashed = torch.where(self.spare, torch.iinfo(torch.int64).max, hashed)
-        order = torch.argsort(hashed, dim=1)
+            bits = torch.where(self.spare, torch.iinfo(torch.int64).max, bits)
+        order = torch.argsort(bits, dim=1)
         return order if self.rows is None else torch.gather(self.rows, 1, order)
 
     def select(self, keep: Any) -> None:
@@ -76,6 +75,12 @@ class Orders:
         self.sizes = self.sizes[keep.cpu().numpy()]
         if self.rows is not None:
             self.rows, self.spare = self.rows[keep], self.spare[keep]
+
+
+def hashed(keys: Any, epoch: int, positions: Any) -> Any:
+    """Return 64 random bits for each key, epoch and position, as signed integers."""
+    start = _mixed(keys + _signed((epoch + 1) * _GOLDEN))
+    return _mixed(start + (positions + 1) * _signed(_GOLDEN))
 
 
 def _mixed(values: Any) -> Any:

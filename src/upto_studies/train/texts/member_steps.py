@@ -116,6 +116,10 @@ class MemberSteps(ABC):
         if resume and self._checkpoint.exists():
             self._load(self._checkpoint.read())
 
+    def keep(self) -> None:
+        """Write the state now."""
+        self._checkpoint.write(*self._state())
+
     def train(self, progress: Progress | None = None) -> None:
         """Train all members to the end.
 
