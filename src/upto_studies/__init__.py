@@ -26,6 +26,8 @@ STUDIES = {
     "facets-mnist": "upto_studies.facets_mnist",
     "likelihood-surfaces": "upto_studies.likelihood_surfaces",
     "hierarchy": "upto_studies.dropped_assumptions",
+    "pinwheel": "upto_studies.pinwheel",
+    "side-information": "upto_studies.side_information",
 }
 """Module of each study; its folder has the name of the study."""
 

@@ -18,7 +18,7 @@ from upto.measures.kinds import MomentMeasure
 from upto.measures.moments import pair_moments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -27,8 +27,15 @@ if TYPE_CHECKING:
     from upto.questions.compare.result import CompareResult
     from upto.questions.similarity.result import SimilarityResult
 
-GROUPS = ("signed-permutation", "signed-similarity", "rigid", "similarity", "affine")
-"""Groups of the columns of Table 1 of Nelson et al. 2026, without ICA, with and without a scale."""
+GROUPS = (
+    "signed-permutation",
+    "signed-similarity",
+    "scaled-permutation",
+    "rigid",
+    "similarity",
+    "affine",
+)
+"""Groups of the columns of Table 1 of Nelson et al. 2026, without ICA, with and without scales."""
 UNMIXED = "ica"
 """Name of the row in which both runs are unmixed before components are matched."""
 
@@ -209,33 +216,36 @@ def over_pairs(values: ArrayLike) -> Estimate:
     return Estimate(value=mean, low=mean - half, high=mean + half)
 
 
-def over_runs(values: Sequence[tuple[tuple[Any, Any], float]]) -> Estimate:
-    """Return the mean over pairs of runs, with an interval over runs where there are three or more.
+def over_runs(values: Iterable[tuple[tuple[Hashable, Hashable], float]]) -> Estimate:
+    """Return the mean over pairs that share runs, with an interval from three runs.
 
     Pairs that share a run depend on each other, so whole runs are left out in turn (jackknife).
 
     Parameters
     ----------
     values
-        The two runs of each pair and its value.
+        The two runs of each pair, and its value.
 
     Examples
     --------
-    >>> f"{over_runs([((0, 1), 0.8), ((0, 2), 0.7), ((1, 2), 0.9)]):.2f}"
-    '0.80 [0.30, 1.30]'
+    >>> f"{over_runs([(('a', 'b'), 1.0), (('b', 'c'), 2.0), (('c', 'a'), 3.0)]):.2f}"
+    '2.00 [-2.97, 6.97]'
     """
-    mean = float(np.mean([value for _, value in values])) if values else math.nan
-    runs = sorted({run for pair, _ in values for run in pair})
+    known = list(values)
+    mean = float(np.mean([value for _, value in known])) if known else math.nan
+    runs = {run for pair, _ in known for run in pair}
     without = [
         float(np.mean(kept))
         for run in runs
-        if (kept := [value for pair, value in values if run not in pair])
+        if (kept := [value for pair, value in known if run not in pair])
     ]
-    count = len(runs)
-    if count < _FEWEST_PAIRS or len(without) < count:
+    n_runs = len(runs)
+    if n_runs < _FEWEST_PAIRS or len(without) < n_runs:
         return Estimate(value=mean)
-    spread = math.sqrt((count - 1) / count * np.square(np.array(without) - np.mean(without)).sum())
-    half = float(stdtrit(count - 1, 0.975)) * spread
+    spread = math.sqrt(
+        (n_runs - 1) / n_runs * np.square(np.array(without) - np.mean(without)).sum()
+    )
+    half = float(stdtrit(n_runs - 1, 0.975)) * spread
     return Estimate(value=mean, low=mean - half, high=mean + half)
 
 

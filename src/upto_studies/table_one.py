@@ -130,8 +130,7 @@ def over_models(rows: Sequence[OfPair], number: Callable[[OfPair], float | None]
 
     Pairs that share a model depend on each other, so whole models are left out in turn (jackknife).
     """
-    known = [(row.models, value) for row in rows if (value := number(row)) is not None]
-    return over_runs(known)
+    return over_runs((row.models, value) for row in rows if (value := number(row)) is not None)
 
 
 def by_family(rows: Iterable[PairRow]) -> dict[str, list[PairRow]]:

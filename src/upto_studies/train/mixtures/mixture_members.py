@@ -47,7 +47,7 @@ class MixtureMembers:
     losses
         Negative evidence lower bound of each epoch and member, in nats per row.
     pretraining_losses
-        Negative log-likelihood of the reconstructions in pre-training, likewise.
+        Mean squared error of the reconstructions in pre-training, likewise.
     """
 
     model: MixtureModel
@@ -92,7 +92,7 @@ class MixtureMembers:
 
     def negative_bounds(self, rows: Any, labels: Any = None) -> Float:
         """Return each member's negative evidence lower bound, the mean over rows in nats."""
-        noise = HashedNoise(self.seeds, len(rows), self.model.n_latents, self._device).epoch(0)
+        noise = HashedNoise(self.seeds, len(rows), self.model.n_latents, self._device).normal(0)
         found = self._over_blocks(
             rows,
             labels,
@@ -144,7 +144,9 @@ class MixtureMembers:
 
     def save(self, path: str | Path) -> None:
         """Write the members to a safetensors file, without code."""
-        arrays = {f"{_PARAMETERS}{name}": host_array(each) for name, each in self.parameters.items()}
+        arrays = {
+            f"{_PARAMETERS}{name}": host_array(each) for name, each in self.parameters.items()
+        }
         words = {
             "mixture model": msgspec.json.encode(self.model).decode(),
             "seeds": " ".join(map(str, self.seeds)),

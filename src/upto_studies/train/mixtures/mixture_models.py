@@ -117,9 +117,7 @@ class MixtureModel:
         apart = [int(random_stream(seed, "decoder").integers(2**31)) for seed in seeds]
         networks = {"encoder": self.encoder.initial(seeds), "decoder": self.decoder.initial(apart)}
         parameters = {
-            f"{name}.{key}": values
-            for name, own in networks.items()
-            for key, values in own.items()
+            f"{name}.{key}": values for name, own in networks.items() for key, values in own.items()
         }
         return parameters | self.prior.initial(seeds)
 
@@ -135,6 +133,9 @@ class MixtureTraining:
     pretraining_epochs
         Epochs of an autoencoder without noise and prior before it; then the prior is fitted to its
         codes: a mixture, or the normal of each label.
+    corruption
+        Share of the values of a row that pre-training hides from the encoder, drawn anew in every
+        step: a denoising autoencoder.
     batch_rows
         Rows of a step.
     learning_rate
@@ -151,6 +152,7 @@ class MixtureTraining:
 
     epochs: int
     pretraining_epochs: int = 0
+    corruption: float = 0.0
     batch_rows: int = 256
     learning_rate: float = 2e-3
     decay: float = 0.9
@@ -172,6 +174,9 @@ class MixtureTraining:
                 f"the learning rate is {self.learning_rate:g} and decays by {self.decay:g}: the "
                 "first must be positive, the second above 0 and at most 1."
             )
+            raise InputError(message)
+        if not 0 <= self.corruption < 1:
+            message = f"a share of {self.corruption:g} cannot be hidden: give one from 0 to 1."
             raise InputError(message)
         if min(self.decay_epochs, self.n_starts) < 1:
             message = (

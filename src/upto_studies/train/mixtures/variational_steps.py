@@ -19,8 +19,8 @@ from upto_studies.train.mixtures.mixture_members import (
     PlacedRows,
     decoded,
     encoded,
+    mean_of,
     negative_bound,
-    negative_log_likelihood,
 )
 from upto_studies.train.mixtures.mixture_models import TITLES
 from upto_studies.train.orders import Orders
@@ -211,7 +211,9 @@ class _Steps(MemberSteps):
             device=str(device),
         )
         self.orders = Orders(seeds, len(placed), None, device)
-        self.epoch = -1
+        shape = (training.batch_rows, model.widths[0])
+        self.masks = HashedNoise(seeds, *shape, device, "masks")
+        self.step, self.epoch = 0, -1
         self.order: Any = None
 
     def words(self) -> dict[str, str]:
@@ -244,7 +246,7 @@ class _Steps(MemberSteps):
         if epoch != self.epoch:
             self.begin_epoch(epoch)
         block = slice(place * self.training.batch_rows, (place + 1) * self.training.batch_rows)
-        picked = self.order[:, block]
+        self.step, picked = step, self.order[:, block]
         labels = None if self.placed.labels is None else self.placed.labels[picked]
         return self.price(self.placed.rows[picked], labels, block).mean(1)
 
@@ -262,10 +264,17 @@ class _ReconstructionSteps(_Steps):
     """Steps of an autoencoder without noise and prior."""
 
     def price(self, rows: Any, labels: Any, block: slice) -> Any:
-        """Return the negative log-likelihood of the reconstruction from the codes."""
-        hidden = encoded(self.model, self.parameters, rows, labels)
+        """Return the mean squared error of the reconstruction from the codes.
+
+        That of a Bernoulli likelihood would drive codes apart until its logits are saturated.
+        """
+        given = rows
+        if self.training.corruption > 0:
+            kept = self.masks.uniform(self.step) >= self.training.corruption
+            given = rows * kept.to(rows.dtype)
+        hidden = encoded(self.model, self.parameters, given, labels)
         made = decoded(self.model, self.parameters, self.model.prior.codes(hidden))
-        return negative_log_likelihood(self.model, made, rows)
+        return (mean_of(self.model, made) - rows).square().mean(-1)
 
 
 class _BoundSteps(_Steps):
@@ -277,7 +286,7 @@ class _BoundSteps(_Steps):
         """Prepare the order and the noise of an epoch."""
         super().begin_epoch(epoch)
         shape = (self.n_batches * self.training.batch_rows, self.model.n_latents)
-        self.noise = HashedNoise(self.seeds, *shape, self.device).epoch(epoch)
+        self.noise = HashedNoise(self.seeds, *shape, self.device).normal(epoch)
 
     def price(self, rows: Any, labels: Any, block: slice) -> Any:
         """Return the negative bound with one sample."""
