@@ -27,6 +27,7 @@ STUDIES = {
     "likelihood-surfaces": "upto_studies.likelihood_surfaces",
     "hierarchy": "upto_studies.dropped_assumptions",
     "pinwheel": "upto_studies.pinwheel",
+    "digit-clusters": "upto_studies.digit_clusters",
     "side-information": "upto_studies.side_information",
 }
 """Module of each study; its folder has the name of the study."""

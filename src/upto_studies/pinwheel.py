@@ -141,27 +141,14 @@ def run(settings: Settings, work: Work) -> Outcome:
             (settings.held_out_rows, "held out"),
         )
     )
-    states = {
-        "trained": (settings.epochs, settings.pretraining_epochs),
-        "pre-trained": (0, settings.pretraining_epochs),
-        "untrained": (0, 0),
-    }
+    # The second training finds the pre-training of the first beside its checkpoint.
     found = {
-        name: _runs(
-            settings,
-            work,
-            name,
-            MixtureTraining(
-                epochs=epochs,
-                pretraining_epochs=before,
-                batch_rows=settings.batch_rows,
-                learning_rate=settings.learning_rate,
-                decay_epochs=settings.decay_epochs,
-            ),
-            shown,
-            held,
+        name: _runs(settings, work, shown, held, epochs=epochs, before=before, resume=resume)
+        for name, epochs, before, resume in (
+            ("untrained", 0, 0, False),
+            ("pre-trained", 0, settings.pretraining_epochs, work.resume),
+            ("trained", settings.epochs, settings.pretraining_epochs, True),
         )
-        for name, (epochs, before) in states.items()
     }
     chance = chance_distances(found["trained"].members, seed=work.seed)
     measured = measured_of(found, chance)
@@ -175,7 +162,14 @@ def run(settings: Settings, work: Work) -> Outcome:
 
 
 def _runs(
-    settings: Settings, work: Work, name: str, training: MixtureTraining, shown: Wheel, held: Wheel
+    settings: Settings,
+    work: Work,
+    shown: Wheel,
+    held: Wheel,
+    *,
+    epochs: int,
+    before: int,
+    resume: bool,
 ) -> Runs:
     members = train_mixtures(
         MixtureModel(
@@ -187,14 +181,20 @@ def _runs(
         ),
         shown.rows,
         seeds=random_stream(work.seed, "runs").integers(2**31, size=settings.n_runs).tolist(),
-        training=training,
+        training=MixtureTraining(
+            epochs=epochs,
+            pretraining_epochs=before,
+            batch_rows=settings.batch_rows,
+            learning_rate=settings.learning_rate,
+            decay_epochs=settings.decay_epochs,
+        ),
         device=work.device,
-        checkpoint=work.folder / f"{name}.safetensors",
-        resume=work.resume,
+        checkpoint=work.folder / "vade.safetensors",
+        resume=resume,
         progress=work.progress,
     )
     codes = members.codes(held.rows)
-    with work.progress.task(f"comparing {name} runs", len(members) ** 2) as advance:
+    with work.progress.task("comparing runs", len(members) * (len(members) - 1) // 2) as advance:
         pairs = compared_runs(codes, seed=work.seed, advance=advance)
         distances, unscaled = density_distances([members.mixture(k) for k in range(len(members))])
     return Runs(

@@ -86,10 +86,21 @@ def agreement_table(title: str, groups: Mapping[str, Pairs], caption: str) -> Ta
     )
 
 
-def matched_accuracy(clusters: NDArray[Any], labels: NDArray[Any]) -> float:
+def matched_accuracy(
+    clusters: NDArray[Any],
+    labels: NDArray[Any],
+    fitted: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> float:
     """Return the share of rows in the cluster that is matched with their label.
 
     Clusters and labels are matched one to one so that most rows are right.
+
+    Parameters
+    ----------
+    clusters, labels
+        Cluster and label of each row, as numbers from 0.
+    fitted
+        Clusters and labels of the rows that decide the matching; those above by default.
 
     Examples
     --------
@@ -97,9 +108,12 @@ def matched_accuracy(clusters: NDArray[Any], labels: NDArray[Any]) -> float:
     >>> matched_accuracy(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]))
     0.75
     """
-    counts = np.zeros((int(clusters.max()) + 1, int(labels.max()) + 1))
-    np.add.at(counts, (clusters, labels), 1)
-    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(labels))
+    known = (clusters, labels) if fitted is None else fitted
+    size = 1 + max(int(each.max()) for each in (clusters, labels, *known))
+    counts = np.zeros((size, size))
+    np.add.at(counts, known, 1)
+    matched = linear_sum_assignment(counts, maximize=True)[1]
+    return float((matched[clusters] == labels).mean())
 
 
 def cluster_agreement(clusters: Sequence[NDArray[Any]]) -> Estimate:

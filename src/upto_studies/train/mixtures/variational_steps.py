@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,8 @@ def train_mixtures(
     device
         ``"cpu"`` or a CUDA device.
     checkpoint
-        File for the state, written every two minutes; that of the pre-training is beside it.
+        File for the state, written every two minutes; that of the pre-training is beside it, and
+        serves trainings of any length.
     resume
         Whether to continue from these files, if they exist.
     progress
@@ -115,8 +117,9 @@ def train_mixtures(
         model, placed, given, training, chosen, checkpoint, resume=resume, progress=progress
     )
     run = _BoundSteps(model, parameters, placed, given, training, training.epochs, chosen)
-    run.keep_in(checkpoint, run.words(), resume=resume)
-    run.train(progress)
+    if training.epochs > 0:
+        run.keep_in(checkpoint, run.words(), resume=resume)
+        run.train(progress)
     return MixtureMembers(
         model=model,
         parameters={name: each.detach() for name, each in run.parameters.items()},
@@ -262,6 +265,10 @@ class _Steps(MemberSteps):
 
 class _ReconstructionSteps(_Steps):
     """Steps of an autoencoder without noise and prior."""
+
+    def words(self) -> dict[str, str]:
+        """Describe the training; how long it goes on afterwards does not matter."""
+        return super().words() | {"training": repr(replace(self.training, epochs=0))}
 
     def price(self, rows: Any, labels: Any, block: slice) -> Any:
         """Return the mean squared error of the reconstruction from the codes.
