@@ -26,6 +26,8 @@ from upto_studies.train.softmax_members import device_title
 Count = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Positive = Annotated[float, Meta(gt=0.0)]
+Layout = frozenset[frozenset[int]]
+"""Arms by the axis they lie along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,23 @@ def draw_pinwheel(
     return Wheel(rows=rows, arms=arms)
 
 
+def layout_of(codes: Float, arms: NDArray[np.int64]) -> Layout:
+    """Return which arms lie along the same axis of the latents.
+
+    Components have diagonal covariances, so an arm lies along an axis; with more arms than axes
+    some share one, and parallel arms stay parallel under affine maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.array([[0.0, 1.0], [9.0, 1.2], [0.0, 5.0], [1.0, 8.0], [2.0, 2.0], [7.0, 2.5]])
+    >>> sorted(map(sorted, layout_of(codes, np.array([0, 0, 1, 1, 2, 2]))))
+    [[0, 2], [1]]
+    """
+    axes = [int(codes[arms == arm].var(axis=0).argmax()) for arm in range(int(arms.max()) + 1)]
+    return frozenset(frozenset(arm for arm, own in enumerate(axes) if own == axis) for axis in axes)
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Runs:
     """Runs of one state of training, on held-out points.
@@ -106,6 +125,10 @@ class Runs:
         Share of points whose component is matched with their arm, by run.
     living
         Number of living components of each run.
+    bounds
+        Negative evidence lower bound of each run, nats per point.
+    layouts
+        Which arms lie along the same axis, by run.
     pairs
         Agreement of every two runs.
     distances, unscaled
@@ -117,6 +140,8 @@ class Runs:
     codes: Float
     accuracies: Float
     living: Float
+    bounds: Float
+    layouts: tuple[Layout, ...]
     pairs: Pairs
     distances: dict[tuple[int, int], float]
     unscaled: dict[tuple[int, int], float]
@@ -204,6 +229,8 @@ def _runs(
             [matched_accuracy(own, held.arms) for own in members.clusters(held.rows)]
         ),
         living=members.living(held.rows).astype(np.float64),
+        bounds=members.negative_bounds(held.rows),
+        layouts=tuple(layout_of(own, held.arms) for own in codes),
         pairs=pairs,
         distances=distances,
         unscaled=unscaled,

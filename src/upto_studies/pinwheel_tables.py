@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from upto.core import Cell
     from upto.core.array_types import Float
     from upto_studies.pinwheel import Runs, Settings, Wheel
+    from upto_studies.run_pairs import Pairs
 
 _SHOWN_ROWS = 80
 """Points of an arm in a plot."""
@@ -25,10 +26,10 @@ _SHOWN_ROWS = 80
 def measured_of(found: Mapping[str, Runs], chance: Float) -> dict[str, Estimate]:
     """Return the quantities of ``expected.json``."""
     trained = found["trained"]
-    distances = np.array(list(trained.distances.values()))
+    spread = float(np.std(list(trained.distances.values()), ddof=1))
     measured = {
         "density distance": over_runs(trained.distances.items()),
-        "density distance, deviation": Estimate(value=float(distances.std(ddof=1))),
+        "density distance, deviation": Estimate(value=spread),
         "density distance, unscaled": over_runs(trained.unscaled.items()),
         "density distance by chance": over_pairs(chance),
         "accuracy": over_pairs(trained.accuracies),
@@ -49,7 +50,25 @@ def measured_of(found: Mapping[str, Runs], chance: Float) -> dict[str, Estimate]
             - mean_of_pairs(found["pre-trained"].pairs, "weak MCC").value
         ),
     }
+    for name, pairs in by_layout(trained).items():
+        distances = [(pair, trained.distances[order]) for pair in pairs for order in _orders(pair)]
+        measured[f"weak MCC, {name}"] = mean_of_pairs(pairs, "weak MCC")
+        measured[f"R² affine, {name}"] = mean_of_pairs(pairs, "R² affine")
+        measured[f"density distance, {name}"] = over_runs(distances)
     return measured | {name: mean_of_pairs(trained.pairs, name) for name in COLUMNS}
+
+
+def by_layout(runs: Runs) -> dict[str, Pairs]:
+    """Return the pairs of runs of one layout and of two, where there are any."""
+    found: dict[str, Pairs] = {}
+    for pair, each in runs.pairs.items():
+        is_one = runs.layouts[pair[0]] == runs.layouts[pair[1]]
+        found.setdefault("one layout" if is_one else "two layouts", {})[pair] = each
+    return found
+
+
+def _orders(pair: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    return pair, pair[::-1]
 
 
 def says_of(settings: Settings, measured: dict[str, Estimate]) -> str:
@@ -101,10 +120,45 @@ def tables_of(found: Mapping[str, Runs], chance: Float) -> tuple[Table, ...]:
         "scored on the other, unless in sample; intervals leave out one run at a time. The paper "
         "prints a weak MCC of .87 and a strong MCC of 1.0."
     )
-    agreement = agreement_table(
-        "Agreement of runs", {name: runs.pairs for name, runs in found.items()}, caption
+    groups = {name: runs.pairs for name, runs in found.items()}
+    groups |= {f"trained, {name}": pairs for name, pairs in by_layout(found["trained"]).items()}
+    caption += " Runs of one layout have the same arms along the same axis."
+    return (
+        agreement_table("Agreement of runs", groups, caption),
+        densities,
+        _runs_table(found["trained"]),
     )
-    return agreement, densities
+
+
+def _runs_table(runs: Runs) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            str(number + 1),
+            float(runs.members.losses[-1, number]),
+            float(bound),
+            float(accuracy),
+            int(living),
+            " | ".join(
+                " ".join(str(arm + 1) for arm in sorted(each)) for each in sorted(layout, key=min)
+            ),
+        )
+        for number, (bound, accuracy, living, layout) in enumerate(
+            zip(runs.bounds, runs.accuracies, runs.living, runs.layouts, strict=True)
+        )
+    ]
+    return Table(
+        title="Every run",
+        columns=(
+            Column(name="run"),
+            Column(name="negative bound, in sample", spec=".3f"),
+            Column(name="negative bound, held out", spec=".3f"),
+            Column(name="accuracy", spec=".3f"),
+            Column(name="living components"),
+            Column(name="arms of each axis"),
+        ),
+        rows=tuple(rows),
+        caption="Bounds in nats per point.",
+    )
 
 
 def panels_of(runs: Runs, held: Wheel) -> tuple[Panel, ...]:
