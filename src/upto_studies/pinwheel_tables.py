@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from upto_studies.table_one import curve_panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
     from upto.core import Cell
     from upto.core.array_types import Float
@@ -172,7 +174,7 @@ def panels_of(runs: Runs, held: Wheel) -> tuple[Panel, ...]:
     )
 
 
-def _space(rows: Float, held: Wheel, title: str) -> Panel:
+def _space(rows: NDArray[Any], held: Wheel, title: str) -> Panel:
     marks = []
     for arm in range(int(held.arms.max()) + 1):
         own = rows[held.arms == arm][:_SHOWN_ROWS, :2]

@@ -106,7 +106,7 @@ def draw_planted(
     deviations = np.exp(stream.uniform(np.log(_NARROW), np.log(_WIDE), shape))
     widths = (n_latents, *[n_inputs] * n_layers)
     weights = tuple(np.linalg.qr(stream.standard_normal((b, a)))[0].T for a, b in pairwise(widths))
-    biases = tuple(stream.standard_normal(each.shape[1]) for each in weights)
+    biases = tuple(stream.standard_normal((each.shape[1],)) for each in weights)
     chosen = stream.integers(n_components, size=_UNIT_ROWS)
     drawn = means[chosen] + deviations[chosen] * stream.standard_normal((_UNIT_ROWS, n_latents))
     made = _chained(drawn, weights, biases, leak)

@@ -116,7 +116,7 @@ def matched_accuracy(
     return float((matched[clusters] == labels).mean())
 
 
-def cluster_agreement(clusters: Sequence[NDArray[Any]]) -> Estimate:
+def cluster_agreement(clusters: NDArray[Any] | Sequence[NDArray[Any]]) -> Estimate:
     """Return the adjusted Rand index of the clusters of every two runs; 0 by chance."""
     from sklearn.metrics import adjusted_rand_score
 

@@ -318,8 +318,9 @@ def prior_of(model: MixtureModel) -> LatentPrior:
     shape = (model.n_latents, model.n_components)
     if model.kind == "ivae":
         return LabelPrior(*shape, moving=not model.centred)
-    kinds = {"vade": VadePrior, "gmvae": GmvaePrior, "vae": StandardPrior}
-    return kinds[model.kind](*shape)
+    if model.kind == "vae":
+        return StandardPrior(*shape)
+    return VadePrior(*shape) if model.kind == "vade" else GmvaePrior(*shape)
 
 
 def floored(log_variances: Any) -> Any:

@@ -82,7 +82,8 @@ class MixtureMembers:
 
     def clusters(self, rows: Any, labels: Any = None) -> NDArray[np.intp]:
         """Return the most probable component of each row: members × rows."""
-        return self.responsibilities(rows, labels).argmax(axis=2)
+        found: NDArray[np.intp] = self.responsibilities(rows, labels).argmax(axis=2)
+        return found
 
     def living(self, rows: Any, labels: Any = None) -> NDArray[np.intp]:
         """Return the number of components of each member with a tenth of an equal share of rows."""
