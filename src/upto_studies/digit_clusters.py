@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from upto.core import InputError, random_stream
 from upto.core.array_types import Float
 from upto.datasets import read_image_set
+from upto_studies.digit_images import DigitImages, take_digits
 from upto_studies.outcome import Outcome, Work
 from upto_studies.run_pairs import Pairs, compared_runs, matched_accuracy
 from upto_studies.train.mixtures import (
@@ -51,17 +52,6 @@ class Settings:
     n_compared: Annotated[int, Meta(ge=50)]
     baseline_rows: Annotated[int, Meta(ge=50)]
     baseline_seeds: Count
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Images:
-    """Images as rows of pixels from 0 to 1 with their digits, and held-out ones."""
-
-    name: str
-    rows: NDArray[np.float32]
-    labels: NDArray[np.int64]
-    held_rows: NDArray[np.float32]
-    held_labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -125,11 +115,10 @@ def run(settings: Settings, work: Work) -> Outcome:
     )
 
 
-def _images(settings: Settings, work: Work) -> Images:
+def _images(settings: Settings, work: Work) -> DigitImages:
     loaded = read_image_set(settings.data, work.data)
-    labels = loaded.factors[:, 0].astype(np.int64)
     stream = random_stream(work.seed, "images")
-    found = []
+    picked = []
     for chosen, count in (
         (loaded.training_rows, settings.n_images),
         (loaded.held_rows, settings.n_held_out),
@@ -137,20 +126,14 @@ def _images(settings: Settings, work: Work) -> Images:
         if count > len(chosen):
             message = f"{loaded.name} has {len(chosen)} such images, not {count}: ask for fewer."
             raise InputError(message)
-        picked = np.sort(stream.permutation(chosen)[:count])
         # Sorted images would look like dependent rows.
-        picked = stream.permutation(picked)
-        found += [loaded.read_floats(picked).reshape(count, -1), labels[picked]]
-    return Images(
-        name=loaded.name,
-        rows=found[0],
-        labels=found[1],
-        held_rows=found[2],
-        held_labels=found[3],
-    )
+        picked.append(stream.permutation(np.sort(stream.permutation(chosen)[:count])))
+    return take_digits(loaded, *picked)
 
 
-def _stage(settings: Settings, work: Work, images: Images, *, epochs: int, resume: bool) -> Stage:
+def _stage(
+    settings: Settings, work: Work, images: DigitImages, *, epochs: int, resume: bool
+) -> Stage:
     members = train_mixtures(
         MixtureModel(
             kind="vade",
@@ -188,7 +171,7 @@ def _stage(settings: Settings, work: Work, images: Images, *, epochs: int, resum
     )
 
 
-def _clustered(images: Images, clusters: list[NDArray[Any]]) -> Clustered:
+def _clustered(images: DigitImages, clusters: list[NDArray[Any]]) -> Clustered:
     """Score the clusters of the training and of the held-out images, seeds × images each."""
     shown, held = clusters
     return Clustered(
@@ -203,7 +186,7 @@ def _clustered(images: Images, clusters: list[NDArray[Any]]) -> Clustered:
     )
 
 
-def _baselines(settings: Settings, work: Work, images: Images) -> dict[str, Clustered]:
+def _baselines(settings: Settings, work: Work, images: DigitImages) -> dict[str, Clustered]:
     """Cluster pixels and principal components, fitted to some of the training images."""
     from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA

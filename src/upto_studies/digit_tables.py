@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from upto.core import Cell
-    from upto_studies.digit_clusters import Clustered, Images, Settings, Stage
+    from upto_studies.digit_clusters import Clustered, Settings, Stage
+    from upto_studies.digit_images import DigitImages
 
 PUBLISHED = 0.9446
 """Accuracy of VaDE on MNIST in Table 2 of Jiang et al. 2017."""
@@ -47,7 +48,7 @@ def measured_of(
     return own | {name: mean_of_pairs(last.pairs, name) for name in COLUMNS}
 
 
-def says_of(settings: Settings, images: Images, measured: dict[str, Estimate]) -> str:
+def says_of(settings: Settings, images: DigitImages, measured: dict[str, Estimate]) -> str:
     """Return the result sentence."""
     return (
         f"VaDE of {settings.n_seeds} seeds on {images.name} puts a share of "

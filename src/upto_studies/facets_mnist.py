@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from upto.core import InputError, random_stream
 from upto.core.array_types import Float
 from upto.datasets import read_image_set
-from upto.datasets.resize import resize_images
+from upto_studies.digit_images import DigitImages, take_digits
 from upto_studies.facet_figures import facet_panels
 from upto_studies.facet_pairs import FacetPair, compared_runs, named_share
 from upto_studies.facet_tables import facet_tables, measured_of, said_of
@@ -23,7 +22,6 @@ from upto_studies.train.mixtures.fade_in import FacetTraining
 from upto_studies.train.softmax_members import device_title
 
 if TYPE_CHECKING:
-    from upto.datasets import ImageSet
     from upto_studies.outcome import Work
 
 Count = Annotated[int, Meta(ge=1)]
@@ -57,17 +55,6 @@ class Settings:
     n_held_out: Annotated[int, Meta(ge=50)]
     n_compared: Annotated[int, Meta(ge=50)]
     n_untrained: Annotated[int, Meta(ge=2)]
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Images:
-    """Images as rows of pixels from 0 to 1, and their digits."""
-
-    name: str
-    rows: NDArray[np.float32]
-    labels: NDArray[np.int64]
-    held_rows: NDArray[np.float32]
-    held_labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -182,29 +169,15 @@ def run(settings: Settings, work: Work) -> Outcome:
     )
 
 
-def _images(settings: Settings, work: Work) -> Images:
+def _images(settings: Settings, work: Work) -> DigitImages:
     loaded = read_image_set(settings.data, work.data)
     training = loaded.training_rows[: settings.n_train]
-    held = loaded.held_rows[: settings.n_held_out]
-    rows, held_rows = (_pixels(loaded, chosen, settings.side) for chosen in (training, held))
-    labels = loaded.factors[:, 0].astype(np.int64)
-    return Images(
-        name=loaded.name,
-        rows=rows,
-        labels=labels[training],
-        held_rows=held_rows,
-        held_labels=labels[held],
+    return take_digits(
+        loaded, training, loaded.held_rows[: settings.n_held_out], side=settings.side
     )
 
 
-def _pixels(images: ImageSet, chosen: NDArray[np.intp], side: int) -> NDArray[np.float32]:
-    shown = images.read_floats(chosen)
-    if side != shown.shape[1]:
-        shown = np.clip(resize_images(shown, side), 0.0, 1.0)
-    return shown.reshape(len(chosen), -1)
-
-
-def _start(settings: Settings, work: Work, images: Images) -> FacetRun:
+def _start(settings: Settings, work: Work, images: DigitImages) -> FacetRun:
     leaks = {"ReLU": 0.0, "LeakyReLU": settings.leak}
     seeds = [
         int(random_stream(work.seed, "runs", name, str(number)).integers(2**31))
@@ -254,7 +227,9 @@ def _kept(settings: Settings, members: FacetRun) -> list[list[int]]:
     return kept
 
 
-def _accuracies(codes: list[FacetCodes], images: Images, runs: list[int], seed: int) -> Accuracies:
+def _accuracies(
+    codes: list[FacetCodes], images: DigitImages, runs: list[int], seed: int
+) -> Accuracies:
     held, naming = codes[0].clusters[:, runs], codes[1].clusters[:, runs]
     names = images.labels[:_NAMING_ROWS]
     shuffled = random_stream(seed, "shuffled digits").permutation(images.held_labels)

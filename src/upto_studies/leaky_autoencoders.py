@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from upto.core import Estimate, random_stream
 from upto.datasets import read_image_set
+from upto_studies.digit_images import DigitImages, take_digits
 from upto_studies.leaky_figures import figures
 from upto_studies.leaky_tables import certified, tables
 from upto_studies.outcome import Outcome, Work
@@ -27,6 +27,8 @@ from upto_studies.train.pairs import EXCESSES, Pair, converged_pairs, measure_pa
 from upto_studies.train.references import linear_autoencoder_error
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto.core.array_types import Float
 
 Count = Annotated[int, Meta(ge=1)]
@@ -63,17 +65,6 @@ class Settings:
     digit_epochs: Count
     digit_decay_epochs: NotNegative
     digit_tf32_epochs: NotNegative
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Images:
-    """Images as rows of pixels from 0 to 1, their digits, and held-out images."""
-
-    name: str
-    rows: NDArray[np.float32]
-    labels: NDArray[np.int64]
-    held_rows: NDArray[np.float32]
-    held_labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -124,7 +115,7 @@ def run(settings: Settings, work: Work) -> Outcome:
     )
 
 
-def _says(measured: dict[str, Estimate], together: Trained, images: Images) -> str:
+def _says(measured: dict[str, Estimate], together: Trained, images: DigitImages) -> str:
     said = f"{len(together.kept)} of {len(together.pairs)} pairs of autoencoders of {images.name} "
     said += "converged"
     relation = measured.get("correlation")
@@ -139,20 +130,9 @@ def _says(measured: dict[str, Estimate], together: Trained, images: Images) -> s
     return said
 
 
-def _images(settings: Settings, work: Work) -> Images:
+def _images(settings: Settings, work: Work) -> DigitImages:
     loaded = read_image_set(settings.data, work.data)
-    rows, held_rows = (
-        loaded.read_floats(chosen).reshape(len(chosen), -1)
-        for chosen in (loaded.training_rows, loaded.held_rows)
-    )
-    labels = loaded.factors[:, 0].astype(np.int64)
-    return Images(
-        name=loaded.name,
-        rows=rows,
-        labels=labels[loaded.training_rows],
-        held_rows=held_rows,
-        held_labels=labels[loaded.held_rows],
-    )
+    return take_digits(loaded, loaded.training_rows, loaded.held_rows)
 
 
 def _training(settings: Settings, epochs: int, decay_epochs: int, tf32_epochs: int) -> Training:
@@ -171,7 +151,7 @@ def _training(settings: Settings, epochs: int, decay_epochs: int, tf32_epochs: i
 def _train(
     settings: Settings,
     work: Work,
-    images: Images,
+    images: DigitImages,
     name: str,
     leaks: list[float],
     training: Training,
@@ -192,7 +172,7 @@ def _train(
     )
 
 
-def _together(settings: Settings, work: Work, images: Images) -> Trained:
+def _together(settings: Settings, work: Work, images: DigitImages) -> Trained:
     leaks = np.repeat(settings.leaks, 2 * settings.n_seeds).tolist()
     training = _training(settings, settings.epochs, settings.decay_epochs, settings.tf32_epochs)
     ensemble = _train(settings, work, images, "all-images", leaks, training)
@@ -208,7 +188,7 @@ def _together(settings: Settings, work: Work, images: Images) -> Trained:
     return _summarised(settings, work, ensemble, pairs, [optimum] * len(pairs))
 
 
-def _by_digit(settings: Settings, work: Work, images: Images) -> Trained:
+def _by_digit(settings: Settings, work: Work, images: DigitImages) -> Trained:
     n_members = 2 * settings.digit_n_seeds * len(settings.leaks)
     leaks = np.repeat(settings.leaks, 2 * settings.digit_n_seeds).tolist()
     shown = [np.flatnonzero(images.labels == digit) for digit in settings.digits]
