@@ -17,10 +17,11 @@ RULES = (
     ),
     Rule(
         code="UP088",
-        title="decoder not injective",
+        title="decoder that folds the latents",
         severity="warning",
         meaning="Two latents have one image, or the decoder is constant along a direction.",
-        matters="f is not identified, and if no image has a single preimage, neither is P(Z).",
+        matters="The decoder is not identified, and if no image has a single preimage, neither is "
+        "P(Z).",
         remedy="Use leaky ReLUs, and layers that are never narrower than the latents; leave out "
         "latents that the decoder ignores.",
     ),
