@@ -24,6 +24,7 @@ def test_the_matching_is_the_best_of_all(rng):
 def test_a_matching_of_other_rows_is_used_as_it_is():
     fitted = (np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     assert matched_accuracy(np.array([0, 1, 1]), np.array([1, 0, 1]), fitted=fitted) == 2 / 3
+    assert matched_accuracy(np.array([0, 0]), np.array([0, 0]), fitted=fitted) == 0
 
 
 def test_clusters_of_other_names_agree():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -140,6 +142,19 @@ def test_an_interrupted_training_resumes(rng, tmp_path, monkeypatch, stop_after)
         train_mixtures(
             model_of("vade"), rows, seeds=[0, 2], training=SHORT, checkpoint=path, resume=True
         )
+
+
+def test_a_longer_training_starts_from_the_same_pretraining(rng, tmp_path):
+    rows, _ = clusters_of(rng)
+    path = tmp_path / "state.safetensors"
+    given = {"seeds": [0], "checkpoint": path}
+    none = train_mixtures(model_of("vade"), rows, training=replace(SHORT, epochs=0), **given)
+    assert [each.name for each in tmp_path.iterdir()] == ["state-pretraining.safetensors"]
+    some = train_mixtures(model_of("vade"), rows, training=SHORT, resume=True, **given)
+    assert np.array_equal(some.pretraining_losses, none.pretraining_losses)
+    other = replace(SHORT, corruption=0.1)
+    with pytest.raises(InputError, match="belongs to another training"):
+        train_mixtures(model_of("vade"), rows, training=other, resume=True, **given)
 
 
 def test_members_are_saved_and_loaded(rng, tmp_path):
