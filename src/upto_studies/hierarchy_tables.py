@@ -124,7 +124,7 @@ def panels_of(settings: Settings, found: Findings) -> tuple[Panel, ...]:
         Panel(
             title="Priors of fits, by how nearly laws of x agree",
             x="divergence of the fit, nats",
-            y="L2 distance of priors up to an affine map",
+            y="distance of priors",
             marks=tuple(
                 Marks(
                     name=f"{kind}, {RUNGS[kind]}",

@@ -118,7 +118,7 @@ def _curve_panel(title: str, curve: Curve) -> Panel:
         y="divergence, nats",
         marks=(
             Marks(
-                name="negative log-likelihood above that of the truth",
+                name="divergence",
                 x=tuple(curve.values.tolist()),
                 y=tuple(curve.divergences.tolist()),
                 kind="line",

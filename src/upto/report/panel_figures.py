@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.report import chart
+from upto.report.axis_scale import log_scale, tick_texts
 from upto.report.chart import BLUE, COLOURS, GREY, INK, ORANGE
 from upto.report.markup import shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 _COLOURS = (BLUE, ORANGE, *COLOURS, GREY, "#7a9a01", INK)
 _NAME = 40
+_DECADES = 100.0
+"""Largest over smallest value of an axis up to which it is short."""
 
 
 def draw_panels(panels: tuple[Panel, ...], *, columns: int) -> Figure:
@@ -41,6 +46,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(panel.y, parse_math=False)
     if panel.x_log:
         axes.set_xscale("log")
+        _mark_short(axes, [value for marks in panel.marks for value in marks.x])
     if panel.y_log:
         axes.set_yscale("log")
     elif panel.y_zero:
@@ -48,6 +54,16 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     chart.plain(axes, grid="both")
     if len(panel.marks) > 1:
         chart.legend(axes)
+
+
+def _mark_short(axes: Axes, values: Sequence[float]) -> None:
+    """Write round numbers on an axis of few decades, where those of Matplotlib overlap."""
+    positive = [value for value in values if value > 0]
+    if not positive or max(positive) > _DECADES * min(positive):
+        return
+    ticks = log_scale(positive).ticks
+    axes.set_xticks(ticks, labels=tick_texts(ticks, logarithmic=True))
+    axes.set_xticks([], minor=True)
 
 
 def _draw(axes: Axes, marks: Marks, colour: str) -> None:

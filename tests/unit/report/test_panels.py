@@ -72,3 +72,12 @@ def test_a_list_of_things_has_its_names_in_caption_tips_and_figure():
     (axes,) = draw_panels((named,), columns=2).axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["first", "$second"]
     assert list(axes.get_xticks()) == [1, 2]
+
+
+def test_a_short_logarithmic_axis_has_round_numbers_that_do_not_overlap():
+    short = Marks(name="pieces", x=(2.0, 8.0, 64.0), y=(0.4, 0.05, 0.001), kind="line")
+    long = Marks(name="steps", x=(1.0, 1e5), y=(0.4, 0.05), kind="line")
+    near, far = draw_panels((panel(short, x_log=True), panel(long, x_log=True)), columns=2).axes
+    assert [text.get_text() for text in near.get_xticklabels()] == ["2", "5", "10", "20", "50"]
+    assert len(near.get_xticks(minor=True)) == 0
+    assert len(far.get_xticks(minor=True)) > 0

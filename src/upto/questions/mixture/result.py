@@ -126,9 +126,14 @@ class MixtureResult(Result):
         for number, rung in enumerate(self.runs[0].rungs):
             every = [run.rungs[number] for run in self.runs]
             reached = sum(each.reached for each in every)
-            says = "yes" if reached == len(every) else "no" if not reached else f"{reached} runs"
             fails = dict.fromkeys(name for each in every for name in each.fails)
             unknown = dict.fromkeys(name for each in every for name in each.unknown)
+            if reached == len(every):
+                says = "yes"
+            elif reached:
+                says = f"{reached} of {len(every)} runs"
+            else:
+                says = "not promised" if fails else "not known"
             rows.append(
                 (
                     rung.what,

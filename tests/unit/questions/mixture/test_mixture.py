@@ -30,6 +30,12 @@ def reached(result):
     return result.prior_up_to, result.decoder_up_to, result.hidden
 
 
+def rungs(result):
+    """Return what the table says of every rung."""
+    (table,) = (each for each in result.tables() if each.title == "What is identified")
+    return [row[1] for row in table.rows]
+
+
 def codes(found):
     return {finding.code for finding in found.findings}
 
@@ -74,6 +80,14 @@ def test_a_folding_decoder_identifies_nothing():
     assert found.runs[0].assumption("F2").holds is False
     assert "nothing is shown to be identified: F2 fails" in found.verdict
     assert "UP088" in codes(found)
+    assert rungs(found)[0] == "not promised"
+
+
+def test_what_depends_on_a_missing_decoder_is_not_known():
+    assert set(rungs(upto.mixture(PRIOR))) == {"not known"}
+    assert rungs(upto.mixture(PRIOR, decoder=leaky()))[0] == "yes"
+    narrow = PiecewiseNetwork(weights=[[[1.0, 0.0]], [[1.0], [1.0]]], leak=0.1)
+    assert rungs(upto.mixture(PRIOR, PRIOR, decoder=[leaky(), narrow]))[0] == "1 of 2 runs"
 
 
 def test_a_fitted_prior_decides_nothing_without_its_rows(rng):
