@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 import upto
-from upto.core import Estimate, Group, random_stream
+from upto.core import Estimate, Finding, Group, random_stream
 from upto.measures import ica_efficiency
 from upto.measures.catalogue import find_measure
 from upto.measures.kinds import MomentMeasure
@@ -73,6 +73,8 @@ class Agreement:
         The same, fitted and scored on all rows.
     measures_chance, measures_chance_in_sample
         Means over random pairings of the rows.
+    findings
+        What `compare` remarks on, e.g. too few rows.
     """
 
     held_out: dict[str, float]
@@ -85,6 +87,7 @@ class Agreement:
     measures_in_sample: dict[str, float]
     measures_chance: dict[str, float]
     measures_chance_in_sample: dict[str, float]
+    findings: tuple[Finding, ...] = ()
 
 
 def agreement_of(
@@ -173,6 +176,7 @@ def agreement_of(
         measures_in_sample=values_in_sample,
         measures_chance=chance,
         measures_chance_in_sample=chance_in_sample,
+        findings=compared.findings,
     )
 
 

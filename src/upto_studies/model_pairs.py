@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 Count = Annotated[int, Meta(ge=1)]
 Rate = Annotated[float, Meta(gt=0.0)]
+_CHANCE = 0.98
+"""Share of the error of rows paired at random from which a pair is no better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,7 @@ def _run_users(settings: Settings, work: Work) -> Outcome:
         says=_says(rows[-1:]),
         tables=(table_one(rows), pairs_table(rows)),
         panels=(errors_panel(rows),),
+        findings=rows[-1].agreement.findings,
         device=work.device,
         tests_claims=False,
     )
@@ -217,6 +220,23 @@ def _yardsticks_table(trained: Sequence[Trained]) -> Table:
     )
 
 
+def _says_of_ica(row: PairRow) -> str:
+    """Return how much of the rotation ICA removes, and whether that outlasts other rows."""
+    efficiency, found = row.agreement.efficiency, row.unmixed
+    if efficiency is None:
+        return ""
+    says = f"; efficiency of ICA {efficiency:.0%}"
+    if not row.gains_more_than_a_scale:
+        says += ", no more than a scale gains"
+    if found is None:
+        return f"{says}, from too few rows to test it"
+    apart = "–" if found.apart is None else f"{found.apart:.0%}"
+    return (
+        f"{says}; in the {found.n_components} leading directions {apart} if each model is unmixed "
+        f"on rows of its own, and {found.recurrence:.0%} of the components recur"
+    )
+
+
 def _says(rows: Sequence[PairRow]) -> str:
     n_inside, n_outside = (
         sum(row.in_order(in_sample=inside) for row in rows) for inside in (True, False)
@@ -230,9 +250,10 @@ def _says(rows: Sequence[PairRow]) -> str:
             f"to permutation, {errors['similarity']:.3f} up to a rigid motion, "
             f"{errors['affine']:.3f} up to a linear map and {errors['ica']:.3f} after ICA, held out"
         )
-        efficiency = row.agreement.efficiency
-        says += "" if efficiency is None else f"; efficiency of ICA {efficiency:.0%}"
-        return says if row.gains_more_than_a_scale else f"{says}, no more than a scale gains"
+        chance = row.agreement.chance["similarity"]
+        if errors["similarity"] > _CHANCE * chance:
+            return f"{says}; rows paired at random differ by {chance:.3f} up to a rigid motion"
+        return says + _says_of_ica(row)
     families = by_family(rows)
     return (
         f"permutation > ICA > rigid ≥ linear holds for {n_inside} of {len(rows)} pairs of "

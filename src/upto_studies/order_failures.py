@@ -26,6 +26,7 @@ WIDER = "more directions than the rows carry"
 MATCHED = "coordinates correspond already"
 SCALED = "widths of directions differ"
 NOT_SHARED = "components do not correspond"
+FEW_ROWS = "too few rows for a linear map"
 """Causes of a broken order, each with the experiment that shows it: see `cause`."""
 _NUMBERS: dict[str, Callable[[UnmixedPair], float | None]] = {
     "efficiency": lambda pair: pair.efficiency,
@@ -59,20 +60,23 @@ class SweptPair:
 
 
 def cause(row: PairRow) -> str:
-    """Return why a pair breaks the order, by what mends it; nothing if too few rows tell.
+    """Return why a pair breaks the order, by what mends it; nothing if none of these tells.
 
     In this sequence: keeping the leading directions only, so that there are more rows for each; for
     ICA that is no better than a permutation, rotating the coordinates of the first model at random,
-    which ICA does not notice; for ICA that is better than a rigid motion, whitening, which
-    lets a rotation change the widths of directions as ICA does, and makes it better too.
+    which ICA does not notice; for ICA that is better than a rigid motion, whitening, which lets
+    a rotation change the widths of directions as ICA does, and makes it better too. A linear map
+    that is worse than a rigid one, which it contains, was fitted to too few rows.
     """
     found = row.unmixed
     if found is None:
         return ""
     if not found.failure:
-        return WIDER
-    if found.failure == "ICA ≤ rigid" and found.whitened < found.errors["rigid"]:
-        return SCALED
+        return WIDER if found.n_components < min(row.widths) else ""
+    if found.failure == "rigid < linear":
+        return FEW_ROWS
+    if found.failure == "ICA ≤ rigid":
+        return SCALED if found.whitened < found.errors["rigid"] else ""
     return NOT_SHARED if found.turned_failure else MATCHED
 
 

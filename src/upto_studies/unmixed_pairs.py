@@ -35,13 +35,18 @@ ORDERED = ("permutation", "ICA", "rigid", "linear")
 """Columns of Table 1 of Nelson et al. 2026, from the largest error to the smallest as it claims."""
 
 
+_ROUNDING = 1e-9
+"""Share of the largest error below which a difference is rounding."""
+
+
 def broken_order(permutation: float, ica: float, rigid: float, linear: float) -> str:
-    """Return what breaks permutation > ICA > rigid ≥ linear, or nothing."""
-    if ica >= permutation:
+    """Return what breaks permutation > ICA > rigid ≥ linear by more than rounding, or nothing."""
+    rounding = _ROUNDING * permutation
+    if ica >= permutation - rounding:
         return "ICA ≥ permutation"
-    if ica <= rigid:
+    if ica < rigid - rounding:
         return "ICA ≤ rigid"
-    return "rigid < linear" if rigid < linear else ""
+    return "rigid < linear" if rigid < linear - rounding else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

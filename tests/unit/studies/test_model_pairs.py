@@ -11,7 +11,9 @@ import pytest
 from upto.core import InputError
 from upto.core.progress import SilentProgress
 from upto_studies.agreement import Agreement
+from upto_studies.model_pairs import _says
 from upto_studies.order_failures import (
+    FEW_ROWS,
     MATCHED,
     NOT_SHARED,
     SCALED,
@@ -27,7 +29,7 @@ from upto_studies.pretrained_families import Family, layer_of, read_families
 from upto_studies.run import run_study
 from upto_studies.table_one import PAPER, PairRow, error_of, over_models, pair_row, table_one
 from upto_studies.trained_pairs import linear_accuracy
-from upto_studies.unmixed_pairs import unmixed_pair
+from upto_studies.unmixed_pairs import broken_order, unmixed_pair
 
 
 def row(models, permutation=0.4, rigid=0.2, linear=0.1, ica=0.3, scaled=0.35):
@@ -151,7 +153,7 @@ def unmixed(**changes):
 
 
 def test_what_mends_the_order_is_its_cause():
-    broken = row("ab", ica=0.5)
+    broken = replace(row("ab", ica=0.5), widths=(8, 8))
     causes = {
         name: cause(replace(broken, unmixed=unmixed(**changes)))
         for name, changes in {
@@ -160,6 +162,7 @@ def test_what_mends_the_order_is_its_cause():
             "not": {"ICA": 6.0},
             "whitened": {"ICA": 1.8},
             "better alone": {"ICA": 1.2, "whitened": 2.5, "turned": 1.1},
+            "overfitted": {"linear": 2.5},
         }.items()
     }
     assert causes == {
@@ -167,14 +170,38 @@ def test_what_mends_the_order_is_its_cause():
         "turned": MATCHED,
         "not": NOT_SHARED,
         "whitened": SCALED,
-        "better alone": NOT_SHARED,
+        "better alone": "",
+        "overfitted": FEW_ROWS,
     }
+    assert cause(replace(broken, unmixed=unmixed(), widths=(2, 2))) == ""
     assert cause(broken) == ""
     table = failures_table([row("ab"), replace(broken, unmixed=unmixed(ICA=4.5)), broken])
     (first, second) = table.records()
     assert (first["order in sample"], first["cause"]) == ("ICA ≥ permutation", MATCHED)
     assert first["permutation, turned"] == 2.5
     assert second["ICA"] is None
+
+
+def test_rounding_breaks_no_order():
+    assert broken_order(0.4, 0.1, 2e-16, 3e-16) == ""
+    assert broken_order(0.4, 1e-16, 2e-16, 2e-16) == ""
+    assert broken_order(0.4, 0.1, 0.2, 0.3) == "ICA ≤ rigid"
+    assert broken_order(0.0, 0.0, 0.0, 0.0) == "ICA ≥ permutation"
+
+
+def test_the_sentence_of_a_pair_says_what_speaks_against_it():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 6)) * np.arange(1, 7)
+    turned = rows @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    runs = {"a": rows, "b": turned, "c": rng.laplace(size=rows.shape)}
+    family = Family(title="drawn", remark="", runs=runs)
+    # Accidents of the same Gaussian rows are found in both.
+    found = _says([pair_row(family, "a", "b", seed=0)])
+    assert "on rows of its own" in found
+    assert "of the components recur" in found
+    unrelated = _says([pair_row(family, "a", "c", seed=0)])
+    assert "rows paired at random differ by" in unrelated
+    assert "efficiency" not in unrelated
 
 
 def test_a_pair_loses_the_order_with_few_rows():
