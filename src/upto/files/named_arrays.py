@@ -65,6 +65,15 @@ class NamedArrays:
         """Return the place of an array, for a message."""
         return f"{self.path}::{self._stored[name]}"
 
+    def text(self, name: str) -> str | None:
+        """Return an array of one text, None if there is none of this name or it is another kind."""
+        stored = self._stored.get(name)
+        if stored is None or self._container.arrays[stored].kind == "object":
+            return None
+        with sentences():
+            found = self._container.whole(stored)
+        return str(found.item()) if found.dtype.kind == "U" and found.size == 1 else None
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         stored = self._stored[name]
         kind = self._container.arrays[stored].kind

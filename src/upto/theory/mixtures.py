@@ -159,7 +159,7 @@ def _read(mixture: Any) -> tuple[Float, Float, Float, np.dtype[Any], str]:
     )
     reading = ""
     if covariances.ndim == 2 and covariances.shape == means.shape:
-        if _may_be_covariance(covariances):
+        if may_be_covariance(covariances) and np.count_nonzero(covariances) > len(means):
             count = len(means)
             reading = f"; the {count}×{count} numbers are read as variances of {count} components"
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
@@ -181,12 +181,13 @@ def _as_numbers(values: Any) -> NDArray[Any]:
     return found
 
 
-def _may_be_covariance(values: Float) -> bool:
-    """Return whether J×d variances look like a covariance matrix."""
-    if values.shape[0] != values.shape[1] or len(values) < 2:
+def may_be_covariance(values: NDArray[Any]) -> bool:
+    """Return whether J×d variances are symmetric within rounding, like one covariance matrix."""
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
         return False
-    apart = values - np.diag(np.diagonal(values))
-    return bool((values == values.T).all() and apart.any())
+    numbers = values.astype(np.float64)
+    deviations = np.sqrt(np.abs(np.diagonal(numbers)))
+    return bool((np.abs(numbers - numbers.T) <= _ROUNDING * np.outer(deviations, deviations)).all())
 
 
 def _refuse_misfits(weights: Float, means: Float, covariances: Float) -> None:

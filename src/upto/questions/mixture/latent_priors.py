@@ -15,7 +15,7 @@ from upto.files.named_arrays import NamedArrays
 from upto.files.request import listed, split_key
 from upto.files.run_names import distinct_names
 from upto.measures.densities import Mixture
-from upto.theory.mixtures import Components, as_components
+from upto.theory.mixtures import Components, as_components, may_be_covariance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,8 @@ _NAMES = {
 }
 """Names of the parameters in files and mappings, with those that other libraries use."""
 _SHAPES = ("covariances", "variances", "log_variances")
+_TYPE = "covariance_type"
+"""Name under which scikit-learn says how covariances are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,7 +77,8 @@ def take_priors(given: Sequence[Any], *, fitted: bool) -> list[Prior]:
     given
         Paths, mappings of arrays, mixtures of scikit-learn or `upto.measures`, or triples.
     fitted
-        Whether parameters in files, mappings and triples were fitted to latents.
+        Whether parameters in files, mappings and triples were fitted to latents. Those under the
+        names of scikit-learn, with an underscore at the end, always were.
 
     Raises
     ------
@@ -87,21 +90,23 @@ def take_priors(given: Sequence[Any], *, fitted: bool) -> list[Prior]:
 
 
 def _taken(given: Any, name: str, *, fitted: bool) -> Prior:
-    mixture = given
+    mixture, own = given, False
     if isinstance(given, str | os.PathLike):
-        mixture = _read(NamedArrays(_path(given)))
+        mixture, own = _read(NamedArrays(_path(given)))
     elif isinstance(given, Mapping):
-        mixture = _parameters({key: np.asarray(value) for key, value in given.items()}, name)
+        told = None if given.get(_TYPE) is None else str(given[_TYPE])
+        arrays = {key: np.asarray(value) for key, value in given.items() if key != _TYPE}
+        mixture, own = _parameters(arrays, name, told)
     try:
         components = as_components(mixture)
     except InputError as error:
         message = f"{name}: {error}"
         raise InputError(message) from None
-    own = hasattr(mixture, "weights_") or getattr(mixture, "fitted", False) is True
+    own = own or hasattr(mixture, "weights_") or getattr(mixture, "fitted", False) is True
     return Prior(name=name, given=mixture, fitted=fitted or own, components=components)
 
 
-def _read(arrays: NamedArrays) -> tuple[NDArray[Any], ...]:
+def _read(arrays: NamedArrays) -> tuple[tuple[NDArray[Any], ...], bool]:
     known = {name for names in _NAMES.values() for name in names}
     chosen = {name: arrays[name] for name in arrays.names if name in known}
     if not chosen:
@@ -110,12 +115,15 @@ def _read(arrays: NamedArrays) -> tuple[NDArray[Any], ...]:
             f"{listed(arrays.names)}; select those of a model as {arrays.path}::PREFIX."
         )
         raise InputError(message)
-    return _parameters(chosen, str(arrays.path))
+    return _parameters(chosen, str(arrays.path), arrays.text(_TYPE))
 
 
-def _parameters(arrays: Mapping[str, NDArray[Any]], where: str) -> tuple[NDArray[Any], ...]:
-    """Find weights, means and covariances among named arrays."""
+def _parameters(
+    arrays: Mapping[str, NDArray[Any]], where: str, told: str | None
+) -> tuple[tuple[NDArray[Any], ...], bool]:
+    """Find weights, means and covariances, and whether a fit of scikit-learn named them."""
     found: dict[str, NDArray[Any]] = {}
+    own = False
     for role, names in _NAMES.items():
         held = [name for name in names if name in arrays]
         if len(held) > 1:
@@ -123,6 +131,7 @@ def _parameters(arrays: Mapping[str, NDArray[Any]], where: str) -> tuple[NDArray
             raise InputError(message)
         if held:
             found[role] = arrays[held[0]]
+            own = own or held[0].endswith("_")
     shapes = [role for role in _SHAPES if role in found]
     weights = [role for role in ("weights", "log_weights") if role in found]
     lacks = [
@@ -140,8 +149,15 @@ def _parameters(arrays: Mapping[str, NDArray[Any]], where: str) -> tuple[NDArray
     if len(shapes) + len(weights) > 2:
         message = f"{where} has {listed([*weights, *shapes])}: keep one kind of each."
         raise InputError(message)
-    means = found["means"]
-    return _weights(found), means, _covariances(found[shapes[0]], shapes[0], means, where)
+    means, shape = found["means"], found[shapes[0]]
+    if shapes[0] == "covariances":
+        shape = _full(shape, means, where, told)
+    else:
+        shape = _variances(shape, shapes[0], where)
+    # One variance for all coordinates of a component.
+    if means.ndim == 2 and shape.shape in ((len(means),), (len(means), 1)):
+        shape = np.repeat(shape.reshape(-1, 1), means.shape[1], axis=1)
+    return (_weights(found), means, shape), own
 
 
 def _weights(found: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -152,14 +168,44 @@ def _weights(found: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return np.asarray(raised / raised.sum())
 
 
-def _covariances(given: NDArray[Any], role: str, means: NDArray[Any], where: str) -> NDArray[Any]:
+def _variances(given: NDArray[Any], role: str, where: str) -> NDArray[Any]:
     values = np.exp(given) if role == "log_variances" else given
-    if role != "covariances" and values.size and not (values > 0).all():
+    if values.size and not (values > 0).all():
         message = f"{where} has variances down to {values.min():g}: give positive ones."
         raise InputError(message)
-    # One variance for all coordinates of a component.
-    if means.ndim == 2 and values.shape in ((len(means),), (len(means), 1)):
-        return np.repeat(values.reshape(-1, 1), means.shape[1], axis=1)
+    return values
+
+
+def _full(values: NDArray[Any], means: NDArray[Any], where: str, told: str | None) -> NDArray[Any]:
+    """Return covariances as scikit-learn's type of them says; refuse those of two meanings."""
+    if means.ndim != 2:
+        return values
+    count, width = means.shape
+    if told is None:
+        if values.shape == means.shape and may_be_covariance(values):
+            message = (
+                f"{where} has symmetric {width}×{width} covariances, which may be one covariance "
+                f"of all components or variances of {count}: give J×d×d covariances, or name them "
+                "variances."
+            )
+            raise InputError(message)
+        return values
+    forms: dict[str, tuple[int, ...]] = {
+        "full": (count, width, width),
+        "tied": (width, width),
+        "diag": (count, width),
+        "spherical": (count,),
+    }
+    if forms.get(told) != values.shape:
+        message = (
+            f"{where} has covariances of shape {values.shape} and the covariance_type {told!r}: "
+            f"give {', '.join(f'{name} {shape}' for name, shape in forms.items())}."
+        )
+        raise InputError(message)
+    if told == "tied":
+        return np.broadcast_to(values, (count, width, width))
+    if told == "diag":
+        return values[:, :, None] * np.eye(width, dtype=values.dtype)
     return values
 
 

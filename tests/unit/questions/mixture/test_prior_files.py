@@ -1,0 +1,58 @@
+"""Priors as other libraries store them: tied covariances, fits, short precision."""
+
+import numpy as np
+import pytest
+
+import upto
+from upto.core import InputError
+
+WEIGHTS = np.array([0.4, 0.6])
+MEANS = np.array([[0.0, 0.0], [3.0, 1.0]])
+TIED = np.array([[2.0, 0.7], [0.7 + 1e-9, 1.0]])
+
+
+def scikit(**more):
+    return {"weights_": WEIGHTS, "means_": MEANS, "covariances_": TIED} | more
+
+
+@pytest.mark.parametrize("covariances", [TIED, np.diag([2.0, 1.0])])
+@pytest.mark.parametrize("name", ["covariances", "covariances_"])
+def test_a_tied_covariance_is_not_read_as_variances(name, covariances, tmp_path):
+    path = tmp_path / "gmm.npz"
+    np.savez(path, **{"weights_": WEIGHTS, "means_": MEANS, name: covariances})
+    with pytest.raises(InputError, match="symmetric 2×2 covariances, which may be one covariance"):
+        upto.mixture(path)
+
+
+def test_variances_and_lopsided_covariances_have_one_meaning():
+    variances = {"weights": WEIGHTS, "means": MEANS, "variances": [[1.0, 1.0], [1.0, 4.0]]}
+    assert upto.mixture(variances).runs[0].assumption("P2").holds
+    lopsided = {"weights": WEIGHTS, "means": MEANS, "covariances": [[1.0, 1.0], [3.0, 4.0]]}
+    assert upto.mixture(lopsided).runs[0].assumption("P1").holds
+
+
+def test_a_triple_says_how_nearly_symmetric_numbers_are_read():
+    found = upto.mixture((WEIGHTS, MEANS, TIED))
+    assert "are read as variances of 2 components" in found.runs[0].assumption("P1").evidence
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_the_type_of_scikit_learn_is_used(stored, tmp_path):
+    for told, covariances, correlated in (("tied", TIED, True), ("diag", TIED, False)):
+        given = scikit(covariances_=covariances, covariance_type=told)
+        if stored:
+            np.savez(tmp_path / "gmm.npz", **given)
+            given = tmp_path / "gmm.npz"
+        evidence = upto.mixture(given).runs[0].assumption("P2").evidence
+        assert ("are correlated by 0.495" in evidence) is correlated
+    with pytest.raises(InputError, match="covariance_type 'spherical': give full"):
+        upto.mixture(scikit(covariance_type="spherical"))
+
+
+def test_names_of_scikit_learn_are_those_of_a_fit():
+    full = [np.eye(2), np.diag([1.0, 4.0])]
+    found = upto.mixture(scikit(covariances_=full)).runs[0]
+    assert found.fitted
+    assert found.assumption("P2").holds is None
+    plain = {"weights": WEIGHTS, "means": MEANS, "covariances": full}
+    assert not upto.mixture(plain).runs[0].fitted
