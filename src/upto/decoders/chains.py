@@ -81,10 +81,11 @@ def _follow(torch: Any, graph: Any, node: Any, layers: list[ChainLayer]) -> bool
 
 
 def _linear(layer: Any) -> ChainLayer:
-    weights = np.asarray(layer.weight.detach().cpu(), dtype=np.float64)
+    # NumPy has no bfloat16.
+    weights = layer.weight.detach().cpu().double().numpy()
     bias = np.zeros(len(weights))
     if layer.bias is not None:
-        bias = np.asarray(layer.bias.detach().cpu(), dtype=np.float64)
+        bias = layer.bias.detach().cpu().double().numpy()
     return ChainLayer(weights, 1.0, bias)
 
 

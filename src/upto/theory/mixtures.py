@@ -25,6 +25,8 @@ _ILL_CONDITIONED = 1e8
 _POINT = 1e-6
 """Standard deviations below this fraction of the largest of the coordinate may be zero."""
 _EXTREME = 1e100
+_SHORT = (8, 11)
+"""Bits of the significands of bfloat16 and float16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -163,8 +165,23 @@ def _read(mixture: Any) -> tuple[Float, Float, Float, np.dtype[Any], str]:
             count = len(means)
             reading = f"; the {count}×{count} numbers are read as variances of {count} components"
         covariances = covariances[:, :, None] * np.eye(means.shape[1])
+    weights = _of_sum_one(weights)
     _refuse_misfits(weights, means, covariances)
     return weights, means, covariances, kind, reading
+
+
+def _of_sum_one(weights: Float) -> Float:
+    """Return weights divided by their sum, if the sum differs from one by rounding of 8 or 11 bits.
+
+    Each number is rounded by at most 2⁻ᵇ of itself, and the sum it was divided by as well.
+    """
+    total = float(weights.sum())
+    significands = np.frexp(weights)[0]
+    for bits in _SHORT:
+        scaled = np.ldexp(significands, bits)
+        if (scaled == np.rint(scaled)).all() and abs(total - 1.0) <= 2.0 * 2.0**-bits:
+            return weights / total
+    return weights
 
 
 def _as_numbers(values: Any) -> NDArray[Any]:

@@ -95,7 +95,7 @@ def _taken(given: Any, name: str, *, fitted: bool) -> Prior:
         mixture, own = _read(NamedArrays(_path(given)))
     elif isinstance(given, Mapping):
         told = None if given.get(_TYPE) is None else str(given[_TYPE])
-        arrays = {key: np.asarray(value) for key, value in given.items() if key != _TYPE}
+        arrays = {key: _array(value) for key, value in given.items() if key != _TYPE}
         mixture, own = _parameters(arrays, name, told)
     try:
         components = as_components(mixture)
@@ -104,6 +104,14 @@ def _taken(given: Any, name: str, *, fitted: bool) -> Prior:
         raise InputError(message) from None
     own = own or hasattr(mixture, "weights_") or getattr(mixture, "fitted", False) is True
     return Prior(name=name, given=mixture, fitted=fitted or own, components=components)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        # NumPy has no bfloat16.
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+    return np.asarray(value)
 
 
 def _read(arrays: NamedArrays) -> tuple[tuple[NDArray[Any], ...], bool]:

@@ -56,3 +56,53 @@ def test_names_of_scikit_learn_are_those_of_a_fit():
     assert found.assumption("P2").holds is None
     plain = {"weights": WEIGHTS, "means": MEANS, "covariances": full}
     assert not upto.mixture(plain).runs[0].fitted
+
+
+THIRDS = np.full(3, 1 / 3)
+THREE = np.array([[0.0, 0.0], [4.0, 1.0], [-1.0, 5.0]])
+DIAGONAL = np.array([[1.0, 1.0], [1.0, 4.0], [2.0, 0.5]])
+
+
+def test_weights_of_half_precision_are_accepted_and_sum_to_one(tmp_path):
+    half = THIRDS.astype(np.float16)
+    np.savez(tmp_path / "half.npz", weights=half, means=THREE, variances=DIAGONAL)
+    found = upto.mixture(tmp_path / "half.npz").runs[0]
+    assert sum(each.weight for each in found.components) == pytest.approx(1.0, abs=1e-12)
+    with pytest.raises(InputError, match=r"sum to 0\.999:"):
+        upto.mixture((np.full(3, 0.333), THREE, DIAGONAL))
+    with pytest.raises(InputError, match=r"sum to 0\.9375:"):
+        upto.mixture((np.array([0.3125] * 3), THREE, DIAGONAL))
+
+
+def test_weights_in_bfloat16_are_accepted(tmp_path):
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    arrays = {"weights": THIRDS, "means": THREE, "variances": DIAGONAL}
+    tensors = {name: torch.tensor(each).bfloat16() for name, each in arrays.items()}
+    save_file(tensors, tmp_path / "prior.safetensors")
+    for given in (tensors, tmp_path / "prior.safetensors"):
+        found = upto.mixture(given).runs[0]
+        assert [each.weight for each in found.components] == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_modules_of_half_precision_are_read(kind):
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(0.2), nn.Linear(8, 9))
+    found = upto.mixture((WEIGHTS, MEANS, DIAGONAL[:2]), decoder=module.to(getattr(torch, kind)))
+    assert found.runs[0].assumption("F1").holds
+    assert found.decoder_up_to is not None
+    assert module.training
+    assert module[0].weight.dtype is getattr(torch, kind)
+
+
+def test_a_module_in_train_mode_with_dropout_is_one_sentence():
+    nn = pytest.importorskip("torch").nn
+    module = nn.Sequential(nn.Linear(2, 8), nn.Dropout(), nn.LeakyReLU(0.2), nn.Linear(8, 9))
+    prior = (WEIGHTS, MEANS, DIAGONAL[:2])
+    with pytest.raises(InputError, match=r"in train mode.*call its eval\(\) first"):
+        upto.mixture(prior, decoder=module)
+    assert upto.mixture(prior, decoder=module.eval()).runs[0].assumption("F1").holds
