@@ -352,6 +352,12 @@ result = upto.mixture(([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [1, 4]]))
 prior = ([0.5, 0.5], [[0, 0], [4, 1]], [[1, 1], [1, 4]])
 result = upto.mixture(prior, up_to="scaled-permutation")
 """,
+    "UP100": """\
+rng = np.random.default_rng(0)
+prior = ([0.5, 0.5], [[0, 0], [9, 1]], [[1, 1], [1, 4]])
+rows = np.repeat([[0, 0], [9, 1]], 40, axis=0) + rng.uniform(-1, 1, size=(80, 2))
+result = upto.mixture(prior, prior, rows=[rows, rng.permutation(rows)], draws=0)
+""",
     "UP071": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)

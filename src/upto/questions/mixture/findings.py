@@ -90,7 +90,8 @@ RULES = (
         meaning="After the best affine map, mixtures with random means overlap as much as the "
         "runs do.",
         matters="The overlap is no evidence of stability: an affine map takes the means of up to "
-        "one component more than coordinates anywhere.",
+        "one component more than coordinates anywhere. With fewer than 19 draws there is no limit "
+        "of chance, and this is not tested.",
         remedy="Compare the rows of the runs instead, or use more components than coordinates.",
     ),
     Rule(
@@ -108,5 +109,16 @@ RULES = (
         meaning="P(Z) is not known to be identified up to the group of the claim.",
         matters="The assumptions of the theorems fail or are not known.",
         remedy="Claim less, or settle the assumptions that the table lists.",
+    ),
+    Rule(
+        code="UP100",
+        title="rows of runs unrelated",
+        severity="warning",
+        meaning="One run's rows predict another's, up to the group of the claim, no better than "
+        "shuffled rows do.",
+        matters="The runs do not give the same latents to the same samples. Priors may match all "
+        "the same, because they are alike by design or by an affine map.",
+        remedy="Check that rows of the same samples are paired, by ids; otherwise do not interpret "
+        "the components of single samples.",
     ),
 )

@@ -141,7 +141,8 @@ class Stability(Record):
 
     `distance` is the L2 distance of the densities over the norm of the first, `overlap` the mean
     overlap of components with their partners, and `recurring` the fraction of components whose
-    overlap is at least `enough`.
+    overlap is at least `enough`. `identical` says that all priors have the same parameters, as
+    those that are not trained do: matching them shows nothing.
     """
 
     n_pairs: int
@@ -150,6 +151,7 @@ class Stability(Record):
     distance: Compared
     overlap: Compared
     recurring: Compared
+    identical: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

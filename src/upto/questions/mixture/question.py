@@ -93,7 +93,8 @@ def mixture(
         Group of the claim to test, ``"affine"`` or ``"scaled-permutation"``, up to which rows are
         compared. By default the group up to which P(Z) is identified.
     draws
-        Number of mixtures with random means for the chance level of the stability.
+        Number of mixtures with random means for the chance level of the stability; a limit of
+        chance needs 19.
     held_out
         Fraction of the rows held out to evaluate maps between runs.
     seed

@@ -117,8 +117,7 @@ class MixtureResult(Result):
             title="Stability over runs, up to affine maps",
             columns=columns("what", "mean over pairs", "chance", "limit of chance", "stable if"),
             rows=tuple(rows),
-            caption=f"Chance: {found.n_draws} mixtures with random means of the same spread. A "
-            f"component recurs if its overlap is at least {found.enough:g}.",
+            caption=_caption(found),
         )
 
     def _rungs(self) -> Table:
@@ -281,6 +280,16 @@ class MixtureResult(Result):
 
 def _cells(found: Compared) -> tuple[Cell, Cell, Cell]:
     return found.value, found.chance, found.limit
+
+
+def _caption(found: Stability) -> str:
+    parts = [f"Chance: {found.n_draws} mixtures with random means of the same spread."]
+    if found.overlap.limit is None:
+        parts = [*(parts if found.n_draws else []), "A limit of chance needs 19 draws or more."]
+    parts.append(f"A component recurs if its overlap is at least {found.enough:g}.")
+    if found.identical:
+        parts.append("All priors have the same parameters, so that matching them shows nothing.")
+    return " ".join(parts)
 
 
 def _weights_of(run: MixtureRun) -> Marks:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.6
 """Overlap from which a component recurs: equal shapes two standard deviations apart."""
+_ROUNDING = 1e-6
 _STARTS = 4
 _WIDEST = 12
 """Largest number of coordinates in which the map is improved by descent."""
@@ -90,6 +91,19 @@ def match_runs(
         distance=compared(lambda each: each.distance, "lower"),
         overlap=compared(lambda each: each.overlap, "higher"),
         recurring=compared(lambda each: each.recurring, "higher"),
+        identical=all(_are_identical(densities[0], each) for each in densities[1:]),
+    )
+
+
+def _are_identical(first: Mixture, second: Mixture) -> bool:
+    """Return whether two mixtures have the same parameters, in the same order, within rounding."""
+    return all(
+        one.shape == other.shape and np.allclose(one, other, rtol=_ROUNDING, atol=0.0)
+        for one, other in (
+            (first.weights, second.weights),
+            (first.means, second.means),
+            (first.covariances, second.covariances),
+        )
     )
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from upto.questions.mixture.latent_priors import Prior
-    from upto.questions.mixture.parts import MixtureRun
+    from upto.questions.mixture.parts import CodesSummary, MixtureRun, SharedCodes, Stability
     from upto.questions.mixture.result import MixtureResult
 
 NEAR = 0.1
@@ -18,6 +18,9 @@ NEAR = 0.1
 _LIGHT = 0.1
 """Fraction of an equal share below which a weight is small."""
 _OVERLAPPING = 0.9
+_LEVEL = 0.05
+_MOST = 0.5
+"""Fraction of the components from which priors match."""
 
 
 def verdict(result: MixtureResult) -> str:
@@ -26,15 +29,31 @@ def verdict(result: MixtureResult) -> str:
     subject = f"Each of {count} runs" if count > 1 else result.runs[0].name
     sentences = [f"{subject}: {_identified(result)}"]
     if result.stability is not None:
-        found = result.stability
-        overlap, recurring = found.overlap, found.recurring
-        beside = "" if overlap.chance is None else f" (chance {overlap.chance:.2f})"
-        again = "" if recurring.chance is None else f" (chance {recurring.chance:.0%})"
-        sentences.append(
-            f"After the best affine map, {recurring.value.value:.0%} of the components recur in "
-            f"another run{again}, with a mean overlap of {overlap.value:.2f}{beside}."
-        )
+        sentences.append(_stability(result.stability))
+    if result.codes is not None:
+        sentences.append(_rows(result.codes))
     return " ".join(sentences)
+
+
+def _stability(found: Stability) -> str:
+    if found.identical:
+        return "The priors of all runs are identical, so that matching them shows nothing."
+    overlap, recurring = found.overlap, found.recurring
+    beside = "" if overlap.chance is None else f" (chance {overlap.chance:.2f})"
+    again = "" if recurring.chance is None else f" (chance {recurring.chance:.0%})"
+    return (
+        f"After the best affine map, {recurring.value.value:.0%} of the components recur in "
+        f"another run{again}, with a mean overlap of {overlap.value:.2f}{beside}."
+    )
+
+
+def _rows(codes: CodesSummary) -> str:
+    beside = "" if codes.chance is None else f" (chance {codes.chance:.2f})"
+    return (
+        f"One run's rows predict another's {codes.up_to.manner} with an error of "
+        f"{codes.error:.2f}{beside}, and their components agree with an adjusted Rand index of "
+        f"{codes.rand_index:.2f} (chance 0)."
+    )
 
 
 def _identified(result: MixtureResult) -> str:
@@ -122,12 +141,36 @@ def findings(
                 f"with random means by up to {overlap.limit:.2f}."
             )
             yield Finding(code="UP097", message=message)
+    yield from _of_shared_rows(result)
     if result.up_to is not None and not _reaches(result.prior_up_to, result.up_to):
         known = "not known to be identified"
         if result.prior_up_to is not None:
             known = f"known to be identified only {result.prior_up_to.manner}"
         message = f"P(Z) is {known}, not {result.up_to.manner}."
         yield Finding(code="UP099", message=message)
+
+
+def _of_shared_rows(result: MixtureResult) -> Iterator[Finding]:
+    pairs = [pair.codes for pair in result.pairs if pair.codes is not None]
+    strangers = [codes for codes in pairs if _are_strangers(codes)]
+    if not strangers or result.stability is None:
+        return
+    error = sum(codes.error.value for codes in strangers) / len(strangers)
+    index = sum(codes.rand_index for codes in strangers) / len(strangers)
+    message = (
+        f"in {len(strangers)} of {len(pairs)} pairs of runs, one run's rows predict the other's no "
+        f"better than shuffled rows do (mean error {error:.2f}, adjusted Rand index {index:.2f})"
+    )
+    recurring = result.stability.recurring.value.value
+    if recurring >= _MOST:
+        message += f", although {recurring:.0%} of the components recur"
+    yield Finding(code="UP100", message=f"{message}.")
+
+
+def _are_strangers(codes: SharedCodes) -> bool:
+    if codes.p_value is not None:
+        return codes.p_value > _LEVEL
+    return codes.chance is not None and codes.error.value >= codes.chance
 
 
 def _of_run(run: MixtureRun, gap: float | None) -> Iterator[Finding]:

@@ -1,0 +1,50 @@
+"""What rows of the same samples, identical priors and few draws say."""
+
+import numpy as np
+import pytest
+
+import upto
+
+MEANS = np.array([[0.0, 0.0], [16.0, 4.0], [-4.0, 20.0]])
+VARIANCES = np.array([[1.0, 1.0], [1.0, 4.0], [2.0, 0.5]])
+PRIOR = (np.full(3, 1 / 3), MEANS, VARIANCES)
+
+
+@pytest.fixture
+def rows(rng):
+    """Return rows that do not follow the prior, which is tested in a moment."""
+    return MEANS[rng.integers(3, size=200)] + rng.uniform(-1, 1, size=(200, 2))
+
+
+def codes(found):
+    return {finding.code: finding.message for finding in found.findings}
+
+
+def test_unrelated_rows_are_in_the_verdict_although_priors_match(rows, rng):
+    other = (PRIOR[0], MEANS + 0.1, VARIANCES)
+    found = upto.mixture(PRIOR, other, rows=[rows, rng.permutation(rows)], draws=0)
+    assert "adjusted Rand index of" in found.verdict
+    assert f"an error of {found.codes.error.value:.2f} (chance" in found.verdict
+    assert "in 1 of 1 pairs of runs" in codes(found)["UP100"]
+    assert "although 100% of the components recur" in codes(found)["UP100"]
+    same = upto.mixture(PRIOR, other, rows=[rows, rows + 1.0], draws=0)
+    assert "UP100" not in codes(same)
+    assert "adjusted Rand index of 1.00 (chance 0)" in same.verdict
+
+
+def test_identical_priors_show_nothing():
+    found = upto.mixture(PRIOR, PRIOR, draws=0)
+    assert found.stability.identical
+    assert "are identical, so that matching them shows nothing" in found.verdict
+    assert "recur in another run" not in found.verdict
+    moved = upto.mixture(PRIOR, (PRIOR[0], MEANS * 1.01, VARIANCES), draws=0)
+    assert not moved.stability.identical
+    assert "recur in another run" in moved.verdict
+
+
+@pytest.mark.parametrize(("draws", "says"), [(0, True), (3, True), (19, False)])
+def test_few_draws_give_no_limit_and_say_so(draws, says):
+    found = upto.mixture(PRIOR, (PRIOR[0], MEANS + 0.1, VARIANCES), draws=draws)
+    caption = found.tables()[1].caption
+    assert ("A limit of chance needs 19 draws" in caption) is says
+    assert (found.stability.overlap.limit is None) is says
