@@ -34,14 +34,16 @@ class Components:
     """A mixture in units in which every varying coordinate has variance one.
 
     No assumption depends on units, and tolerances mean the same in each coordinate. `rounding` is
-    the relative error of a covariance from storage, `arithmetic` the rounding of its type, `given`
-    are the parameters in their original units, and `reading` notes how ambiguous ones were read.
+    the relative error of a covariance from storage, `means_rounding` that of a mean, `arithmetic`
+    the rounding of its type, `given` are the parameters in their original units, and `reading`
+    notes how ambiguous ones were read.
     """
 
     weights: Float
     means: Float
     covariances: Float
     rounding: float
+    means_rounding: float
     arithmetic: float
     stored_as: str
     given: tuple[Float, Float, Float]
@@ -107,6 +109,17 @@ class Components:
         shapes = np.abs(self.covariances[first] - self.covariances[second]) / unit[:, None] / unit
         return bool(means.max() <= tolerance and shapes.max() <= tolerance)
 
+    def may_be_equal(self, first: int, second: int) -> bool:
+        """Return whether rounding to the stored precision can cause all that two differ by."""
+        _, means, covariances = self.given
+        return all(
+            bool((np.abs(one - two) <= rounding * (np.abs(one) + np.abs(two))).all())
+            for one, two, rounding in (
+                (means[first], means[second], self.means_rounding),
+                (covariances[first], covariances[second], self.rounding),
+            )
+        )
+
 
 def mixture_parameters(mixture: Any) -> tuple[Float, Float, Float]:
     """Return J weights, J×d means and J×d×d covariances, in their own units."""
@@ -129,6 +142,7 @@ def as_components(mixture: Any) -> Components:
         means=(means - centre) / unit,
         covariances=covariances / unit[:, None] / unit,
         rounding=2.0**-stored.bits,
+        means_rounding=2.0 ** -significand_precision(means.reshape(-1, 1)).bits,
         arithmetic=float(np.finfo(kind if kind.kind == "f" else float).eps) / 2.0,
         stored_as=stored.name,
         given=(weights, means, covariances),

@@ -202,7 +202,15 @@ def _distinct(components: Components, tolerance: float) -> Assumption:
             f"{len(same)} of {len(pairs)} pairs of components are equal, the first of them {first} "
             f"and {second}, so fewer describe the same law"
         )
-    return Assumption(name="distinct", holds=not same, evidence=evidence)
+        return Assumption(name="distinct", holds=False, evidence=evidence)
+    near = [pair for pair in pairs if components.may_be_equal(*pair)]
+    if near:
+        first, second = near[0]
+        evidence += (
+            f", but {len(near)} of {len(pairs)} pairs, the first of them {first + 1} and "
+            f"{second + 1}, differ by no more than rounding to {components.stored_as} can cause"
+        )
+    return Assumption(name="distinct", holds=None if near else True, evidence=evidence)
 
 
 def _conditional_independence(components: Components, tolerance: float, gap: float) -> Assumption:

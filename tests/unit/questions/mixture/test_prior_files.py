@@ -106,3 +106,14 @@ def test_a_module_in_train_mode_with_dropout_is_one_sentence():
     with pytest.raises(InputError, match=r"in train mode.*call its eval\(\) first"):
         upto.mixture(prior, decoder=module)
     assert upto.mixture(prior, decoder=module.eval()).runs[0].assumption("F1").holds
+
+
+@pytest.mark.parametrize(("kind", "holds"), [(np.float16, None), (np.float64, True)])
+def test_components_that_differ_by_rounding_may_be_equal(kind, holds):
+    means = np.array([[100.3, 0.1], [100.36, 0.1]])
+    variances = np.array([[1.1, 1.3], [1.1, 1.3]])
+    prior = (WEIGHTS, means.astype(kind), variances.astype(kind))
+    assert prior[1][0, 0] != prior[1][1, 0]
+    distinct = upto.mixture(prior).runs[0].assumption("distinct")
+    assert distinct.holds is holds
+    assert ("rounding to float16 can cause" in distinct.evidence) is (holds is None)
