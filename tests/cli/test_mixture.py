@@ -115,5 +115,23 @@ def test_bad_decoders_are_one_sentence(upto, model, arrays, message):
     assert message in " ".join(found.stderr.split())
 
 
+def test_layers_without_numbers_are_read_in_the_only_order_that_fits(upto, model, rng):
+    layers = {"out.weight": rng.normal(size=(9, 6)), "hidden.weight": rng.normal(size=(6, 2))}
+    layers["between1.weight"] = layers["between2.weight"] = np.eye(6)
+    np.savez(model / "named.npz", **layers)
+    found = upto("mixture", "prior.npz", "--decoder", "named.npz", "--format", "json")
+    evidence = result_of(found).runs[0].assumption("F1").evidence
+    assert evidence.endswith("layers read in the order hidden, between1, between2, out")
+    numbered = upto("mixture", "prior.npz", "--decoder", "decoder.npz", "--format", "json")
+    assert "order" not in result_of(numbered).runs[0].assumption("F1").evidence
+
+
+def test_layers_of_several_orders_are_one_sentence(upto, model, rng):
+    np.savez(model / "named.npz", **{"out.weight": np.eye(2), "hidden.weight": 2 * np.eye(2)})
+    found = upto("mixture", "prior.npz", "--decoder", "named.npz")
+    assert found.exit_code == 3
+    assert "allow several orders: name them in order" in " ".join(found.stderr.split())
+
+
 def test_a_prior_is_needed(upto):
     assert upto("mixture").exit_code == 2

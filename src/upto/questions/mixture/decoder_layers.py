@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from upto.files.request import listed, split_key
 from upto.theory.piecewise import PiecewiseNetwork
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from upto.decoders.chains import ChainLayer
@@ -26,10 +29,14 @@ _PART = re.compile(r"(?P<stem>.*?)[._/]?(?P<kind>weight|bias)(s|es)?(?P<tail>[._
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layers:
-    """A decoder: its name, and its network; None if its layers cannot be read."""
+    """A decoder: its name, and its network; None if its layers cannot be read.
+
+    `order` names the layers in the order they are read, where numbers in their names do not say it.
+    """
 
     name: str
     network: PiecewiseNetwork | None
+    order: tuple[str, ...] = ()
 
 
 def take_decoder(given: Any, *, leak: float) -> Layers:
@@ -54,7 +61,8 @@ def take_decoder(given: Any, *, leak: float) -> Layers:
         path = split_key(given if isinstance(given, str) else Path(given))[0]
         if path.suffix.lower() in SUFFIXES:
             arrays = NamedArrays(given if isinstance(given, str) else Path(given))
-            return Layers(name=path.stem, network=_from_weights(arrays, leak))
+            network, order = _from_weights(arrays, leak)
+            return Layers(name=path.stem, network=network, order=order)
         given = str(given)
     check_decoder(given)
     with importing_from_here(given):
@@ -63,7 +71,7 @@ def take_decoder(given: Any, *, leak: float) -> Layers:
     return Layers(name=found.name, network=None if chain is None else _from_chain(chain))
 
 
-def _from_weights(arrays: NamedArrays, leak: float) -> PiecewiseNetwork:
+def _from_weights(arrays: NamedArrays, leak: float) -> tuple[PiecewiseNetwork, tuple[str, ...]]:
     layers: dict[str, dict[str, NDArray[Any]]] = {}
     for name in arrays.names:
         part = _PART.fullmatch(name)
@@ -80,16 +88,52 @@ def _from_weights(arrays: NamedArrays, leak: float) -> PiecewiseNetwork:
     if alone:
         message = f"{arrays.path} has a bias but no weights of layer {listed(alone)}: save both."
         raise InputError(message)
-    ordered = [layers[name] for name in sorted(layers, key=_in_order)]
-    return PiecewiseNetwork(
+    names, told = _ordered({name: each["weight"] for name, each in layers.items()}, arrays.path)
+    ordered = [layers[name] for name in names]
+    network = PiecewiseNetwork(
         weights=tuple(layer["weight"] for layer in ordered),
         biases=tuple(layer.get("bias", np.zeros(len(layer["weight"]))) for layer in ordered),
         leak=leak,
     )
+    return network, () if told else tuple(names)
 
 
-def _in_order(name: str) -> list[tuple[int, str]]:
-    """Order layers by the numbers in their names."""
+def _ordered(weights: dict[str, NDArray[Any]], path: Path) -> tuple[list[str], bool]:
+    """Return the names of layers in order, and whether the numbers in them say it."""
+    names = sorted(weights, key=_parts)
+    if all(_is_before(one, other) for one, other in pairwise(names)):
+        return names, True
+    found = list(islice(_orders(weights, []), 2))
+    if len(found) > 1:
+        message = (
+            f"{path} has the layers {listed(names)}, whose names and shapes allow several orders: "
+            "name them in order, e.g. 0.weight, 1.weight."
+        )
+        raise InputError(message)
+    return (found[0] if found else names), False
+
+
+def _orders(weights: dict[str, NDArray[Any]], before: list[str]) -> Iterator[list[str]]:
+    """Yield the orders in which each layer takes what the last gives, and numbers increase."""
+    left = [name for name in weights if name not in before]
+    if not left:
+        yield before
+    for name in left:
+        fits = not before or weights[before[-1]].shape[0] == weights[name].shape[1]
+        if fits and not any(_is_before(other, name) for other in left):
+            yield from _orders(weights, [*before, name])
+
+
+def _is_before(first: str, second: str) -> bool:
+    """Return whether two names first differ in a number, which is smaller in the first."""
+    for one, other in zip(_parts(first), _parts(second), strict=False):
+        if one != other:
+            return one[0] >= 0 and other[0] >= 0 and one < other
+    return False
+
+
+def _parts(name: str) -> list[tuple[int, str]]:
+    """Split a name into numbers, and texts, which have the number -1."""
     parts = re.split(r"(\d+)", name)
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,7 +106,14 @@ def _decoder_checks(
     if density is not None:
         rng = random_stream(seed, "latents of a prior")
         latents = _fits(density).draw(rng, 1, _LATENTS)[0]
-    return check_decoder(decoder.network, latents, seed=seed)
+    checks = check_decoder(decoder.network, latents, seed=seed)
+    if not decoder.order:
+        return checks
+    read = f"; layers read in the order {', '.join(decoder.order)}"
+    return [
+        replace(each, evidence=each.evidence + read) if each.name == "F1" else each
+        for each in checks
+    ]
 
 
 def _components(
