@@ -213,7 +213,7 @@ def _full(values: NDArray[Any], means: NDArray[Any], where: str, told: str | Non
     if told == "tied":
         return np.broadcast_to(values, (count, width, width))
     if told == "diag":
-        return values[:, :, None] * np.eye(width, dtype=values.dtype)
+        return np.asarray(values[:, :, None] * np.eye(width, dtype=values.dtype))
     return values
 
 
