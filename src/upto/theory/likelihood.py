@@ -8,11 +8,15 @@ from l to u, the piece has the density
     N(x; b, σ² + a aᵀ) [Φ((u - m)/v) - Φ((l - m)/v)]
 
 with v² = σ²/(σ² + |a|²) and m = a·(x - b)/(σ² + |a|²). Along w, for two coordinates, it is
-integrated by the trapezoidal rule.
+integrated by the trapezoidal rule. No density of x given w is above (2πσ²)^(-d/2), so what lies
+beyond |w| = R is at most exp(-R²/2) of that: nodes are added until this is negligible beside the
+sum. In w the integrand is nowhere narrower than σ/√(σ² + s²), with s the largest slope of f along
+w, and nodes are an eighth of that apart.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +25,9 @@ from scipy.special import log_ndtr
 
 from upto.core import InputError
 from upto.core.array_types import Float, Index
+from upto.theory.likelihood_inputs import as_rows, refuse_extremes, refuse_misfits
 from upto.theory.line_pieces import LinePieces, StackedLayers
 from upto.theory.mixtures import mixture_parameters
-from upto.theory.piecewise import PiecewiseNetwork
 from upto.theory.valid_numbers import check_count, check_finite
 
 if TYPE_CHECKING:
@@ -31,9 +35,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from upto.theory.piecewise import PiecewiseNetwork
+
 
 _REACH = 6.5
-"""Standard deviations to which the second coordinate is integrated; 1e-10 of the law is beyond."""
+"""Standard deviations to which a given number of nodes reaches; 1e-10 of the law is beyond."""
+_FIRST_REACH, _WIDER = 8.0, 1.5
+_SURE = 25.0
+"""What is left out is below exp(-25) of the density."""
+_LONGEST_STEP, _FINE = 0.025, 0.125
+"""Longest distance of nodes, in standard deviations of w and in widths of the integrand."""
+_MOST_NODES = 1 << 18
+_AT_ENDS = 1e-6
 _CELLS = 1 << 17
 """Numbers in one block of lines × pieces × rows × outputs, which fit a cache."""
 _NARROW = 1e-5
@@ -45,7 +58,7 @@ def mixture_likelihood(
     rows: ArrayLike,
     *,
     noise: float,
-    n_nodes: int = 257,
+    n_nodes: int | None = None,
 ) -> Float:
     """Return the logarithm of the density of x = f(z) + noise at each row.
 
@@ -63,13 +76,20 @@ def mixture_likelihood(
     noise
         Standard deviation of the noise in every coordinate of x; above zero.
     n_nodes
-        Number of quadrature points, for two latent coordinates. Points must be closer to each other
-        in x than the noise is wide; twice as many show how exact the result is.
+        Number of quadrature points, for two latent coordinates. As many as the rows need if left
+        out. A fixed number is faster, for many models and rows that are typical of them; they reach
+        6.5 standard deviations, and a warning says if that is not far or not close enough.
 
     Raises
     ------
     InputError
-        If decoder, mixture and rows do not fit each other, or there is no noise.
+        If decoder, mixture and rows do not fit each other, there is no noise, numbers are too large
+        or too small to be squared, or rows are so far out that they need too many points.
+
+    Warns
+    -----
+    UserWarning
+        If a given number of points does not resolve the density of all rows.
 
     Examples
     --------
@@ -89,7 +109,7 @@ def mixture_likelihoods(
     rows: ArrayLike,
     *,
     noise: float,
-    n_nodes: int = 257,
+    n_nodes: int | None = None,
 ) -> Float:
     """Return the logarithms of the densities of many models at each row, models × rows.
 
@@ -120,26 +140,28 @@ def mixture_likelihoods(
     if width == 0.0:
         message = "noise is 0, but x has no density without it: give a number above zero."
         raise InputError(message)
-    _refuse_misfits(models)
+    refuse_misfits(models)
     networks = [network for network, _ in models]
-    points = _as_rows(rows, networks[0].n_outputs)
-    lines = _lines(models, check_count(n_nodes, "n_nodes"))
-    weights = [np.stack(each) for each in zip(*(each.weights for each in networks), strict=True)]
-    biases = [np.stack(each) for each in zip(*(each.biases for each in networks), strict=True)]
-    found = np.full((len(models), len(points)), -np.inf)
-    n_pieces = 1 + sum(len(each) for each in networks[0].weights[:-1])
-    for some in _blocks(lines.owners, points.size * n_pieces):
-        owners = lines.owners[some]
-        pieces = StackedLayers(
-            weights=[each[owners] for each in weights],
-            biases=[each[owners] for each in biases],
-            leak=networks[0].leak,
-            activated_output=networks[0].activated_output,
-        ).pieces(lines.starts[some], lines.directions[some])
-        logs = lines.logs[some, None] + _line_logs(pieces, points, width)
-        distinct, firsts = np.unique(owners, return_index=True)
-        sums = np.logaddexp.reduceat(logs, firsts, axis=0)
-        found[distinct] = np.logaddexp(found[distinct], sums)
+    points = as_rows(rows, networks[0].n_outputs)
+    count = None if n_nodes is None else check_count(n_nodes, "n_nodes")
+    inputs = networks[0].n_inputs
+    axes = [_axes(mixture, inputs) for _, mixture in models]
+    for network, own in zip(networks, axes, strict=True):
+        latents = float(np.abs(own.means).max() + np.abs(own.scaled).max())
+        refuse_extremes(network, latents, points, width)
+    if inputs > 1 and count is None:
+        each_model = zip(networks, axes, strict=True)
+        return np.stack([_resolved(one, own, points, width) for one, own in each_model])
+    places, shares = np.zeros(1), np.zeros(1)
+    if inputs > 1 and count is not None:
+        places = np.linspace(-_REACH, _REACH, count) if count > 1 else np.zeros(1)
+        shares = -0.5 * places**2
+        shares -= np.logaddexp.reduce(shares)
+    found = _sums(networks, _lines(axes, places, shares), points, width)
+    if inputs > 1:
+        _warn_of_gaps(networks, axes, places, width)
+        ends = _lines(axes, places[[0, -1]], shares[[0, -1]])
+        _warn_of_ends(found, _sums(networks, ends, points, width), len(places))
     return found
 
 
@@ -156,28 +178,130 @@ class _Lines:
     logs: Float
 
 
-def _lines(models: Sequence[tuple[PiecewiseNetwork, Any]], n_nodes: int) -> _Lines:
-    width = models[0][0].n_inputs
-    places, shares = np.zeros(1), np.zeros(1)
-    if width > 1:
-        places = np.linspace(-_REACH, _REACH, n_nodes) if n_nodes > 1 else np.zeros(1)
-        shares = -0.5 * places**2
-        shares -= np.logaddexp.reduce(shares)
-    priors = [_parameters(mixture, width) for _, mixture in models]
-    counts = [len(weights) for weights, _, _ in priors]
-    logs = np.log(np.concatenate([weights for weights, _, _ in priors]))
-    means = np.concatenate([each for _, each, _ in priors])
-    values, axes = np.linalg.eigh(np.concatenate([each for _, _, each in priors]))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Axes:
+    """Components of a mixture: logarithms of weights, means, and axes as columns, the last widest.
+
+    Axes are as long as the standard deviation along them.
+    """
+
+    logs: Float
+    means: Float
+    scaled: Float
+
+
+def _axes(mixture: Any, width: int) -> _Axes:
+    weights, means, covariances = _parameters(mixture, width)
+    values, axes = np.linalg.eigh(covariances)
     scaled = axes * np.sqrt(np.maximum(values, 0.0))[:, None]
-    starts = means[:, None].repeat(len(places), axis=1)
+    return _Axes(logs=np.log(weights), means=means, scaled=scaled)
+
+
+def _lines(axes: Sequence[_Axes], places: Float, shares: Float) -> _Lines:
+    """Return the lines of all components of all models through the same places of w."""
+    counts = [len(each.logs) for each in axes]
+    logs = np.concatenate([each.logs for each in axes])
+    scaled = np.concatenate([each.scaled for each in axes])
+    starts = np.concatenate([each.means for each in axes])[:, None].repeat(len(places), axis=1)
+    width = starts.shape[2]
     if width > 1:
         starts = starts + places[:, None] * scaled[:, None, :, 0]
     return _Lines(
-        owners=np.repeat(np.arange(len(models)), counts).repeat(len(places)),
+        owners=np.repeat(np.arange(len(axes)), counts).repeat(len(places)),
         starts=starts.reshape(-1, width),
         directions=scaled[:, :, -1].repeat(len(places), axis=0),
         logs=(logs[:, None] + shares).ravel(),
     )
+
+
+def _sums(
+    networks: Sequence[PiecewiseNetwork], lines: _Lines, points: Float, noise: float
+) -> Float:
+    """Return the logarithms of the sums over the lines of each model, models × rows."""
+    weights = [np.stack(each) for each in zip(*(each.weights for each in networks), strict=True)]
+    biases = [np.stack(each) for each in zip(*(each.biases for each in networks), strict=True)]
+    found = np.full((len(networks), len(points)), -np.inf)
+    n_pieces = 1 + sum(len(each) for each in networks[0].weights[:-1])
+    for some in _blocks(lines.owners, points.size * n_pieces):
+        owners = lines.owners[some]
+        pieces = StackedLayers(
+            weights=[each[owners] for each in weights],
+            biases=[each[owners] for each in biases],
+            leak=networks[0].leak,
+            activated_output=networks[0].activated_output,
+        ).pieces(lines.starts[some], lines.directions[some])
+        logs = lines.logs[some, None] + _line_logs(pieces, points, noise)
+        distinct, firsts = np.unique(owners, return_index=True)
+        sums = np.logaddexp.reduceat(logs, firsts, axis=0)
+        found[distinct] = np.logaddexp(found[distinct], sums)
+    return found
+
+
+def _resolved(network: PiecewiseNetwork, axes: _Axes, points: Float, noise: float) -> Float:
+    """Return the log densities of rows by as many nodes along w as each of them needs."""
+    slopes = _slopes(network, axes)
+    # Where w has no effect, one node is exact.
+    flat = slopes == 0.0
+    steps = np.minimum(_LONGEST_STEP, _FINE * noise / np.hypot(noise, slopes))
+    peak = -0.5 * points.shape[1] * np.log(2.0 * np.pi * noise**2)
+    found = np.full(len(points), -np.inf)
+    left = np.arange(len(points))
+    inner, outer = -1.0, _FIRST_REACH
+    while left.size:
+        if not flat.all() and 2.0 * outer / steps[~flat].min() > _MOST_NODES:
+            message = (
+                f"row {left[0]} needs more than {_MOST_NODES} quadrature points: it is too far "
+                "out for noise this small beside the slopes of the decoder; leave such rows out."
+            )
+            raise InputError(message)
+        for number, step in enumerate(steps):
+            places = np.arange(np.floor(max(inner, -step) / step) + 1, np.floor(outer / step) + 1)
+            places = step * np.concatenate([-places[places > 0], places])
+            shares = np.log(step) - 0.5 * np.log(2.0 * np.pi) - 0.5 * places**2
+            if flat[number]:
+                places = shares = np.zeros(1 if inner < 0.0 else 0)
+            own = slice(number, number + 1)
+            one = _Axes(logs=axes.logs[own], means=axes.means[own], scaled=axes.scaled[own])
+            sums = _sums([network], _lines([one], places, shares), points[left], noise)[0]
+            found[left] = np.logaddexp(found[left], sums)
+        if flat.all():
+            break
+        left = left[0.5 * outer**2 < _SURE + peak - found[left]]
+        inner, outer = outer, _WIDER * outer
+    return found
+
+
+def _slopes(network: PiecewiseNetwork, axes: _Axes) -> Float:
+    """Return how far x moves at most per standard deviation of w, for each component."""
+    moved = np.linalg.norm(axes.scaled[:, :, 0] @ network.weights[0].T, axis=1)
+    later = [float(np.linalg.norm(each, 2)) for each in network.weights[1:]]
+    bends = len(network.weights) if network.activated_output else len(later)
+    found: Float = moved * np.prod(later) * max(1.0, abs(network.leak)) ** bends
+    return found
+
+
+def _warn_of_gaps(
+    networks: Sequence[PiecewiseNetwork], axes: Sequence[_Axes], places: Float, noise: float
+) -> None:
+    step = places[1] - places[0] if len(places) > 1 else np.inf
+    slopes = [_slopes(*each) for each in zip(networks, axes, strict=True)]
+    steepest = max(float(each.max()) for each in slopes)
+    if steepest > 0.0 and step * steepest > noise:
+        message = (
+            f"densities may be wrong: between {len(places)} quadrature points x can move by "
+            f"{step * steepest / noise:.3g} times the noise; leave n_nodes out."
+        )
+        warnings.warn(message, stacklevel=3)
+
+
+def _warn_of_ends(found: Float, ends: Float, n_nodes: int) -> None:
+    outside = (ends > found + np.log(_AT_ENDS)).any(axis=0)
+    if n_nodes > 1 and outside.any():
+        message = (
+            f"densities of {outside.sum()} rows are wrong, first that of row {outside.argmax()}: "
+            f"they lie where {n_nodes} quadrature points do not reach; leave n_nodes out."
+        )
+        warnings.warn(message, stacklevel=3)
 
 
 def _line_logs(pieces: LinePieces, points: Float, noise: float) -> Float:
@@ -246,45 +370,3 @@ def _parameters(mixture: Any, width: int) -> tuple[Float, Float, Float]:
         )
         raise InputError(message)
     return weights, means, covariances
-
-
-def _as_rows(rows: ArrayLike, n_outputs: int) -> Float:
-    try:
-        points = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        points = np.empty(0)
-    if points.ndim != 2 or points.shape[1] != n_outputs or not points.size:
-        message = (
-            f"rows of shape {points.shape} are no values of a decoder of {n_outputs} outputs: "
-            f"give n×{n_outputs} numbers."
-        )
-        raise InputError(message)
-    if not np.isfinite(points).all():
-        message = "rows are not all finite: give numbers."
-        raise InputError(message)
-    return points
-
-
-def _refuse_misfits(models: Sequence[Any]) -> None:
-    networks = [each[0] for each in models if isinstance(each, tuple) and len(each) == 2]
-    if not models or len(networks) < len(models):
-        message = "models are not pairs of a decoder and a mixture: give at least one pair."
-        raise InputError(message)
-    for network in networks:
-        if not isinstance(network, PiecewiseNetwork):
-            message = f"a {type(network).__name__} has no known pieces: give a PiecewiseNetwork."
-            raise InputError(message)
-    if networks[0].n_inputs > 2:
-        message = (
-            f"the decoder has {networks[0].n_inputs} inputs, but the density is computed for one "
-            "or two: estimate it by sampling instead."
-        )
-        raise InputError(message)
-    if len({_shape(each) for each in networks}) > 1:
-        message = "decoders differ in layers or activation: give those of one shape."
-        raise InputError(message)
-
-
-def _shape(network: PiecewiseNetwork) -> tuple[Any, ...]:
-    sizes = tuple(each.shape for each in network.weights)
-    return sizes, network.leak, network.activated_output

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 from upto.core import InputError
 from upto.measures import Mixture
@@ -188,6 +188,59 @@ def test_intervals_of_the_normal_law_are_accurate_in_both_tails():
         norm.logpdf(0.0) + np.log(1e-17),
     ]
     assert log_normal_interval(lows, highs) == pytest.approx(expected, rel=1e-7)
+
+
+IDENTITY = PiecewiseNetwork(weights=[np.eye(2)])
+NORMAL = ([1.0], [[0.0, 0.0]], [np.eye(2)])
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.01])
+@pytest.mark.parametrize("matrix", [np.eye(2), [[1.0, 0.5], [-0.3, 0.8]], [[1.0, 0], [0, 0.2]]])
+@pytest.mark.parametrize("spread", [[1.0, 1.0], [4.0, 0.25], [0.25, 4.0]])
+def test_linear_decoders_of_two_latents_are_gaussian_far_out(noise, matrix, spread):
+    rows = np.array([[0.0, 0.0], [7.0, 7.0], [9.0, 0.0], [0.0, 20.0], [20.0, 0.0], [-3.0, 1.0]])
+    if matrix != pytest.approx(np.eye(2)):
+        rows = rows / 5.0
+    matrix = np.array(matrix)
+    law = multivariate_normal(
+        cov=matrix @ np.diag(spread) @ matrix.T + noise**2 * np.eye(2), allow_singular=False
+    )
+    prior = ([1.0], [[0.0, 0.0]], [np.diag(spread)])
+    found = mixture_likelihood(PiecewiseNetwork(weights=[matrix]), prior, rows, noise=noise)
+    assert found == pytest.approx(law.logpdf(rows), abs=1e-8)
+
+
+def test_rows_off_the_image_of_two_latents_are_gaussian():
+    tall = PiecewiseNetwork(weights=[[[1.0, 0.0], [0.5, 1.0], [0.0, 0.3]]])
+    rows = np.array([[0.0, 0.0, 0.0], [1.0, -1.0, 2.0], [0.0, 9.0, -4.0]])
+    law = multivariate_normal(cov=tall.weights[0] @ tall.weights[0].T + 0.01 * np.eye(3))
+    found = mixture_likelihood(tall, NORMAL, rows, noise=0.1)
+    assert found == pytest.approx(law.logpdf(rows), rel=1e-9)
+
+
+def test_a_fixed_number_of_nodes_that_does_not_do_is_not_silent():
+    with pytest.warns(UserWarning, match="of 1 rows are wrong, first that of row 1: they lie wh"):
+        mixture_likelihood(IDENTITY, NORMAL, [[0.0, 0.0], [9.0, 9.0]], noise=0.1, n_nodes=257)
+    with pytest.warns(UserWarning, match="between 25 quadrature points x can move by 5.42 times"):
+        mixture_likelihood(IDENTITY, NORMAL, [[0.0, 0.0]], noise=0.1, n_nodes=25)
+    found = mixture_likelihood(IDENTITY, NORMAL, [[1.0, 2.0]], noise=0.1, n_nodes=257)
+    expected = multivariate_normal(cov=1.01 * np.eye(2)).logpdf([1.0, 2.0])
+    assert found == pytest.approx(expected, abs=1e-8)
+
+
+def test_rows_that_need_too_many_nodes_are_refused():
+    with pytest.raises(InputError, match="row 1 needs more than 262144 quadrature points"):
+        mixture_likelihood(IDENTITY, NORMAL, [[0.0, 0.0], [1e8, 0.0]], noise=0.1)
+
+
+@pytest.mark.parametrize(
+    ("weight", "row", "noise"),
+    [(1.0, 1.0, 1e-160), (1e160, 1.0, 0.1), (1.0, 1e160, 0.1), (1.0, 1.0, 1e200), (1e308, 1, 1)],
+)
+def test_numbers_that_cannot_be_squared_are_refused(weight, row, noise):
+    network = PiecewiseNetwork(weights=[[[weight]], [[1.0]]])
+    with pytest.raises(InputError, match="too far from each other or from one to be squared"):
+        mixture_likelihood(network, PRIOR, [[row]], noise=noise)
 
 
 def test_many_models_at_once_are_those_one_by_one(rng, monkeypatch):
