@@ -12,10 +12,9 @@ import upto
 from upto.core import Group, random_stream, read_tensors, write_tensors
 from upto.core.array_types import Float
 from upto.measures import Mixture, affine_l2_distance
-from upto.theory import mixture_likelihood
 from upto_studies.fitted_decoders import KINDS, Search, draw_bent, search_fits
 from upto_studies.outcome import Outcome
-from upto_studies.population_curves import population_of
+from upto_studies.population_curves import logs_by_nodes, population_of
 from upto_studies.rival_pairs import CASES, Pair, transported_pair
 from upto_studies.trials.group_distance import prior_distance
 
@@ -168,7 +167,7 @@ def divergence_of(rng: np.random.Generator, settings: Settings, pair: Pair) -> f
         rows = images + pair.noises[0] * rng.normal(size=images.shape)
         masses = np.full(len(rows), 1.0 / len(rows))
     logs, others = (
-        mixture_likelihood(each.network, each.mixture, rows, noise=noise, n_nodes=nodes)
+        logs_by_nodes([(each.network, each.mixture)], rows, noise=noise, n_nodes=nodes)[0]
         for each, noise in zip((model, rival), pair.noises, strict=True)
     )
     return float((logs - others) @ masses)

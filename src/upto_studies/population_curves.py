@@ -61,12 +61,12 @@ class Population:
 
         It is the negative log-likelihood of the population, minus its entropy.
         """
-        found = _logs(models, self.rows, noise=self.noise, n_nodes=self.n_nodes)
+        found = logs_by_nodes(models, self.rows, noise=self.noise, n_nodes=self.n_nodes)
         divergences: Float = (self.logs - found) @ self.masses
         return divergences
 
 
-def _logs(models: Sequence[Parts], rows: Float, *, noise: float, n_nodes: int) -> Float:
+def logs_by_nodes(models: Sequence[Parts], rows: Float, *, noise: float, n_nodes: int) -> Float:
     """Return log densities by a fixed number of nodes, whose errors are where rows have no mass."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "densities (may be|of .*) wrong", UserWarning)
@@ -82,7 +82,7 @@ def population_of(model: Parts, *, noise: float, step: float, n_nodes: int = 1) 
         for one, two in zip(low, high, strict=True)
     ]
     rows = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    logs = _logs([model], rows, noise=noise, n_nodes=n_nodes)[0]
+    logs = logs_by_nodes([model], rows, noise=noise, n_nodes=n_nodes)[0]
     kept = logs > logs.max() + np.log(_LEAST)
     masses = np.exp(logs[kept]) * gap ** len(axes)
     return Population(
