@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from upto.core import Column, Estimate, Group, Marks, Panel, Table
 from upto_studies.agreement import over_pairs
 from upto_studies.fitted_decoders import KINDS, STARTS
 from upto_studies.study_marks import estimate_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from upto.core import Cell
     from upto_studies.dropped_assumptions import Compared, Findings, Settings
@@ -21,28 +19,42 @@ if TYPE_CHECKING:
 RUNGS = {"injective": "F4 holds", "flat": "only F3", "zigzag": "only F2", "fold": "not F2"}
 """What holds of each fitted decoder."""
 SMOOTH = "F1: 64 pieces of a smooth f"
+COUNTED = (
+    "Sharp: the rival differs by what the prediction leaves open. Only what could have come out "
+    "otherwise is counted."
+)
 _MATCHED = 0.999
 _APART = 0.01
 """Difference of priors, in standard deviations, that counts as a loss."""
 
 
-def holds(settings: Settings, each: Compared) -> bool:
-    """Return whether a rival is related to the model as predicted."""
-    if each.predicted is None:
-        return True
-    is_scaled = each.predicted is Group.SCALED_PERMUTATION
-    prior = each.up_to_scale if is_scaled else each.up_to_affine
-    latents = each.mcc if is_scaled else each.mean_cca
-    return prior <= settings.same and latents >= _MATCHED
+def holds(settings: Settings, each: Compared) -> bool | None:
+    """Return whether a rival keeps what is promised; None if it cannot break it.
+
+    Nothing can be broken where nothing is promised, nor up to affine maps by rivals in the plane,
+    which are linear images of their models by construction.
+    """
+    if each.predicted is not Group.SCALED_PERMUTATION:
+        return None
+    return each.up_to_scale <= settings.same and each.mcc >= _MATCHED
 
 
-def loses(each: Compared) -> bool:
-    """Return whether a rival differs by as much as the prediction allows."""
+def loses(each: Compared) -> bool | None:
+    """Return whether a rival differs by as much as the prediction allows; None if it must.
+
+    Order and scale leave nothing to lose, and another number of components is always a loss.
+    """
     if each.predicted is Group.SCALED_PERMUTATION:
-        return True
+        return None
     if each.predicted is Group.AFFINE:
         return each.mcc < _MATCHED
-    return each.up_to_affine > _APART
+    return None if each.up_to_affine == 1.0 else each.up_to_affine > _APART
+
+
+def tally(found: Iterable[bool | None]) -> tuple[int, int]:
+    """Return how many are true, of how many that could be false."""
+    counted = [each for each in found if each is not None]
+    return sum(counted), len(counted)
 
 
 def measured_of(settings: Settings, found: Findings) -> dict[str, Estimate]:
@@ -52,13 +64,14 @@ def measured_of(settings: Settings, found: Findings) -> dict[str, Estimate]:
     measured = {
         "divergence of rivals": Estimate(value=max(abs(each.divergence) for each in exact)),
         "agreement by chance": over_pairs([each.chance for each in every]),
-        "predictions that hold": Estimate(
-            value=float(np.mean([holds(settings, each) for each in every]))
-        ),
-        "predictions that cannot be sharper": Estimate(
-            value=float(np.mean([loses(each) for each in every]))
-        ),
     }
+    shares = {
+        "predictions that hold": tally(holds(settings, each) for each in every),
+        "predictions that cannot be sharper": tally(loses(each) for each in every),
+    }
+    for name, (count, total) in shares.items():
+        if total:
+            measured[name] = Estimate(value=count / total)
     for case, own in found.pairs.items():
         measured[f"MCC of latents, {case}"] = over_pairs([each.mcc for each in own])
         measured[f"mean CCA of latents, {case}"] = over_pairs([each.mean_cca for each in own])
@@ -80,14 +93,35 @@ def measured_of(settings: Settings, found: Findings) -> dict[str, Estimate]:
 
 def says_of(settings: Settings, found: Findings, measured: dict[str, Estimate]) -> str:
     """Return the result sentence."""
-    total = sum(len(own) for own in found.pairs.values())
-    held = sum(holds(settings, each) for own in found.pairs.values() for each in own)
+    every = [each for own in found.pairs.values() for each in own]
+    kept = tally(holds(settings, each) for each in every)
+    return sentence(kept, len(every), max(found.pieces), measured)
+
+
+def sentence(
+    kept: tuple[int, int], n_rivals: int, n_pieces: int, measured: dict[str, Estimate]
+) -> str:
+    """Return the result sentence from counts and quantities.
+
+    Parameters
+    ----------
+    kept
+        Rivals that keep the promise, and those that could break it.
+    n_rivals
+        Number of all rivals.
+    n_pieces
+        Most pieces of the decoder that takes a Gaussian to a mixture.
+    measured
+        The quantities.
+    """
     return (
-        f"{held} of {total} rivals with the same law of x are related as predicted; priors differ "
-        f"by {measured['prior up to affine, F2: f = |z|']:.2f} standard deviations under |z| and "
-        f"by {measured['prior up to affine, P1: all components are points']:.2f} if all "
+        f"{kept[0]} of {kept[1]} rivals searched for where all assumptions hold keep order and "
+        f"scale of coordinates; {n_rivals - kept[1]} others are made to show what is "
+        f"lost: priors differ by {measured['prior up to affine, F2: f = |z|']:.2f} standard "
+        f"deviations under |z| and by "
+        f"{measured['prior up to affine, P1: all components are points']:.2f} if all "
         f"components are points, where the paper promises none; a single Gaussian and a decoder "
-        f"of {max(found.pieces)} pieces are within "
+        f"of {n_pieces} pieces are within "
         f"{measured['divergence, most pieces'].value:.1g} nats of a mixture of two"
     )
 
@@ -173,8 +207,8 @@ def _pairs_table(settings: Settings, found: Findings) -> Table:
                 over_pairs(known) if known else None,
                 over_pairs([each.mean_cca for each in own]),
                 over_pairs([each.mcc for each in own]),
-                f"{sum(holds(settings, each) for each in own)} of {len(own)}",
-                f"{sum(loses(each) for each in own)} of {len(own)}",
+                _counted(tally(holds(settings, each) for each in own)),
+                _counted(tally(loses(each) for each in own)),
             )
         )
     return Table(
@@ -196,8 +230,12 @@ def _pairs_table(settings: Settings, found: Findings) -> Table:
         caption="Means over models with 95 % intervals. Priors: largest difference of components "
         "after the best map, in standard deviations; 1 if their numbers differ. L2 distance of "
         "densities up to an affine map. Mean CCA and MCC: of latents with the same images, held "
-        "out. Sharp: the rival differs by what the prediction leaves open.",
+        f"out. {COUNTED}",
     )
+
+
+def _counted(counts: tuple[int, int]) -> str | None:
+    return f"{counts[0]} of {counts[1]}" if counts[1] else None
 
 
 def _fits_table(settings: Settings, found: Findings) -> Table:

@@ -7,7 +7,7 @@ import pytest
 
 from upto.core import Group
 from upto.theory import check_decoder
-from upto_studies.dropped_assumptions import Settings, divergence_of
+from upto_studies.dropped_assumptions import Compared, Settings, divergence_of
 from upto_studies.fitted_decoders import (
     KINDS,
     Bent,
@@ -15,9 +15,10 @@ from upto_studies.fitted_decoders import (
     prior_distance_up_to_affine,
     search_fits,
 )
+from upto_studies.hierarchy_tables import holds, loses, tally
 from upto_studies.population_curves import population_of
 from upto_studies.rival_pairs import CASES, transported_pair
-from upto_studies.run import run_study, study_plan
+from upto_studies.run import recorded_result, run_study, study_plan
 from upto_studies.trials.group_distance import prior_distance
 
 PREDICTED = {
@@ -44,6 +45,33 @@ def test_rivals_have_one_law_and_the_predicted_relation(rng, case):
         assert prior_distance(pair.model, pair.rival, pair.predicted) < 1e-6
     else:
         assert prior_distance(pair.model, pair.rival, Group.AFFINE) > 1e-3
+
+
+def compared(predicted, **changes):
+    values = {"up_to_affine": 0.0, "up_to_scale": 0.0, "mean_cca": 1.0, "mcc": 1.0} | changes
+    return Compared(predicted=predicted, divergence=0.0, densities=None, chance=0.0, **values)
+
+
+def test_only_rivals_that_could_break_a_promise_are_counted():
+    kept = compared(Group.SCALED_PERMUTATION)
+    broken = compared(Group.SCALED_PERMUTATION, mcc=0.7)
+    moved = compared(Group.SCALED_PERMUTATION, up_to_scale=0.3)
+    turned, straight = compared(Group.AFFINE, mcc=0.7), compared(Group.AFFINE)
+    built, fewer = compared(None, up_to_affine=0.5), compared(None, up_to_affine=1.0)
+    every = [kept, broken, moved, turned, straight, built, fewer]
+    assert [holds(SETTINGS, each) for each in every] == [True, False, False, *[None] * 4]
+    assert [loses(each) for each in every] == [*[None] * 3, True, False, True, None]
+    assert tally(holds(SETTINGS, each) for each in every) == (1, 3)
+    assert tally([None]) == (0, 0)
+
+
+def test_the_recorded_verdict_counts_what_could_fail():
+    result = recorded_result("hierarchy")
+    assert "20 of 20 rivals searched for" in str(result.verdict)
+    assert "140 others are made to show what is lost" in str(result.verdict)
+    sure = [each for each in result.quantities if "by construction" in each.source]
+    assert len(sure) == 2
+    assert all(each.claimed is None and each.expected is None for each in sure)
 
 
 def test_noise_and_deviations_are_exchanged(rng):
