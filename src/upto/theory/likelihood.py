@@ -10,14 +10,14 @@ from l to u, the piece has the density
 with v² = σ²/(σ² + |a|²) and m = a·(x - b)/(σ² + |a|²). Along w, for two coordinates, it is
 integrated by the trapezoidal rule. No density of x given w is above (2πσ²)^(-d/2), so what lies
 beyond |w| = R is at most exp(-R²/2) of that: nodes are added until this is negligible beside the
-sum. In w the integrand is nowhere narrower than σ/√(σ² + s²), with s the largest slope of f along
-w, and nodes are an eighth of that apart.
+sum. On a piece the integrand is nowhere narrower in w than σ/√(σ² + s²), with s the largest slope
+of f along w, but it can have a sharper peak where pieces meet. So the sums over every fourth node
+are compared, and the distance of nodes is halved until all four agree.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,13 @@ from scipy.special import log_ndtr
 
 from upto.core import InputError
 from upto.core.array_types import Float, Index
-from upto.theory.likelihood_inputs import as_rows, refuse_extremes, refuse_misfits
+from upto.theory.likelihood_inputs import (
+    as_rows,
+    refuse_extremes,
+    refuse_misfits,
+    warn_of_ends,
+    warn_of_gaps,
+)
 from upto.theory.line_pieces import LinePieces, StackedLayers
 from upto.theory.mixtures import mixture_parameters
 from upto.theory.valid_numbers import check_count, check_finite
@@ -43,10 +49,12 @@ _REACH = 6.5
 _FIRST_REACH, _WIDER = 8.0, 1.5
 _SURE = 25.0
 """What is left out is below exp(-25) of the density."""
-_LONGEST_STEP, _FINE = 0.025, 0.125
+_LONGEST_STEP, _FINE = 0.05, 0.25
 """Longest distance of nodes, in standard deviations of w and in widths of the integrand."""
-_MOST_NODES = 1 << 18
-_AT_ENDS = 1e-6
+_CLASSES = 4
+_AGREED = 1e-3
+"""Difference of log densities by every fourth node up to which that by all is trusted."""
+_MOST_NODES = 1 << 20
 _CELLS = 1 << 17
 """Numbers in one block of lines × pieces × rows × outputs, which fit a cache."""
 _NARROW = 1e-5
@@ -76,9 +84,10 @@ def mixture_likelihood(
     noise
         Standard deviation of the noise in every coordinate of x; above zero.
     n_nodes
-        Number of quadrature points, for two latent coordinates. As many as the rows need if left
-        out. A fixed number is faster, for many models and rows that are typical of them; they reach
-        6.5 standard deviations, and a warning says if that is not far or not close enough.
+        Number of quadrature points, for two latent coordinates. If left out, as many as each row
+        needs for an error of about 1e-4. A fixed number is faster, for many models and rows that
+        are typical of them; it reaches 6.5 standard deviations, and a warning says if that is not
+        far or not close enough.
 
     Raises
     ------
@@ -159,9 +168,10 @@ def mixture_likelihoods(
         shares -= np.logaddexp.reduce(shares)
     found = _sums(networks, _lines(axes, places, shares), points, width)
     if inputs > 1:
-        _warn_of_gaps(networks, axes, places, width)
+        slopes = [_slopes(*each).max() for each in zip(networks, axes, strict=True)]
+        warn_of_gaps(places, float(max(slopes)), width)
         ends = _lines(axes, places[[0, -1]], shares[[0, -1]])
-        _warn_of_ends(found, _sums(networks, ends, points, width), len(places))
+        warn_of_ends(found, _sums(networks, ends, points, width), len(places))
     return found
 
 
@@ -243,32 +253,68 @@ def _resolved(network: PiecewiseNetwork, axes: _Axes, points: Float, noise: floa
     # Where w has no effect, one node is exact.
     flat = slopes == 0.0
     steps = np.minimum(_LONGEST_STEP, _FINE * noise / np.hypot(noise, slopes))
-    peak = -0.5 * points.shape[1] * np.log(2.0 * np.pi * noise**2)
     found = np.full(len(points), -np.inf)
+    left = np.arange(len(points))
+    while left.size:
+        sums = _far_enough(network, axes, points[left], noise, np.where(flat, np.inf, steps), left)
+        found[left] = np.logaddexp.reduce(sums, axis=0)
+        left = left[~(np.ptp(sums, axis=0) <= _AGREED)]
+        steps = 0.5 * steps
+    return found
+
+
+def _far_enough(
+    network: PiecewiseNetwork,
+    axes: _Axes,
+    points: Float,
+    noise: float,
+    steps: Float,
+    names: Index,
+) -> Float:
+    """Return log sums over every fourth node, 4 × rows, as far out as each row needs.
+
+    `steps` are the distances of nodes of each component, infinite where one node is enough, and
+    `names` the numbers of the rows.
+    """
+    peak = -0.5 * points.shape[1] * np.log(2.0 * np.pi * noise**2)
+    found = np.full((_CLASSES, len(points)), -np.inf)
     left = np.arange(len(points))
     inner, outer = -1.0, _FIRST_REACH
     while left.size:
-        if not flat.all() and 2.0 * outer / steps[~flat].min() > _MOST_NODES:
+        if 2.0 * outer / steps.min() > _MOST_NODES:
             message = (
-                f"row {left[0]} needs more than {_MOST_NODES} quadrature points: it is too far "
-                "out for noise this small beside the slopes of the decoder; leave such rows out."
+                f"row {names[left[0]]} needs more than {_MOST_NODES} quadrature points: it is too "
+                "far out for this noise and the slopes of the decoder; leave such rows out."
             )
             raise InputError(message)
         for number, step in enumerate(steps):
-            places = np.arange(np.floor(max(inner, -step) / step) + 1, np.floor(outer / step) + 1)
-            places = step * np.concatenate([-places[places > 0], places])
-            shares = np.log(step) - 0.5 * np.log(2.0 * np.pi) - 0.5 * places**2
-            if flat[number]:
-                places = shares = np.zeros(1 if inner < 0.0 else 0)
             own = slice(number, number + 1)
             one = _Axes(logs=axes.logs[own], means=axes.means[own], scaled=axes.scaled[own])
-            sums = _sums([network], _lines([one], places, shares), points[left], noise)[0]
-            found[left] = np.logaddexp(found[left], sums)
-        if flat.all():
+            lines = _ring(one, step, inner, outer)
+            sums = _sums([network] * _CLASSES, lines, points[left], noise)
+            found[:, left] = np.logaddexp(found[:, left], sums)
+        if np.isinf(steps).all():
             break
-        left = left[0.5 * outer**2 < _SURE + peak - found[left]]
+        densities = np.logaddexp.reduce(found[:, left], axis=0)
+        left = left[0.5 * outer**2 < _SURE + peak - densities]
         inner, outer = outer, _WIDER * outer
     return found
+
+
+def _ring(axes: _Axes, step: float, inner: float, outer: float) -> _Lines:
+    """Return the lines of a component from one distance to another, every fourth together."""
+    if np.isinf(step):
+        numbers = np.arange(_CLASSES if inner < 0.0 else 0)
+        places: Float = np.zeros(len(numbers))
+        shares: Float = places - np.log(_CLASSES)
+    else:
+        first = 0 if inner < 0.0 else int(inner / step) + 1
+        ahead = np.arange(first, int(outer / step) + 1)
+        numbers = np.concatenate([-ahead[ahead > 0], ahead])
+        numbers = numbers[np.argsort(numbers % _CLASSES, kind="stable")]
+        places = float(step) * numbers.astype(np.float64)
+        shares = np.log(float(step)) - 0.5 * np.log(2.0 * np.pi) - 0.5 * places**2
+    return replace(_lines([axes], places, shares), owners=numbers % _CLASSES)
 
 
 def _slopes(network: PiecewiseNetwork, axes: _Axes) -> Float:
@@ -278,30 +324,6 @@ def _slopes(network: PiecewiseNetwork, axes: _Axes) -> Float:
     bends = len(network.weights) if network.activated_output else len(later)
     found: Float = moved * np.prod(later) * max(1.0, abs(network.leak)) ** bends
     return found
-
-
-def _warn_of_gaps(
-    networks: Sequence[PiecewiseNetwork], axes: Sequence[_Axes], places: Float, noise: float
-) -> None:
-    step = places[1] - places[0] if len(places) > 1 else np.inf
-    slopes = [_slopes(*each) for each in zip(networks, axes, strict=True)]
-    steepest = max(float(each.max()) for each in slopes)
-    if steepest > 0.0 and step * steepest > noise:
-        message = (
-            f"densities may be wrong: between {len(places)} quadrature points x can move by "
-            f"{step * steepest / noise:.3g} times the noise; leave n_nodes out."
-        )
-        warnings.warn(message, stacklevel=3)
-
-
-def _warn_of_ends(found: Float, ends: Float, n_nodes: int) -> None:
-    outside = (ends > found + np.log(_AT_ENDS)).any(axis=0)
-    if n_nodes > 1 and outside.any():
-        message = (
-            f"densities of {outside.sum()} rows are wrong, first that of row {outside.argmax()}: "
-            f"they lie where {n_nodes} quadrature points do not reach; leave n_nodes out."
-        )
-        warnings.warn(message, stacklevel=3)
 
 
 def _line_logs(pieces: LinePieces, points: Float, noise: float) -> Float:

@@ -1,7 +1,8 @@
-"""What the likelihood of deep latent mixture models refuses to compute."""
+"""What the likelihood of deep latent mixture models refuses to compute, or warns of."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 1e150
 """Numbers whose squares are still numbers."""
+_AT_ENDS = 1e-6
 
 
 def refuse_extremes(network: PiecewiseNetwork, latents: float, points: Float, noise: float) -> None:
@@ -81,3 +83,25 @@ def refuse_misfits(models: Sequence[Any]) -> None:
 def _shape(network: PiecewiseNetwork) -> tuple[Any, ...]:
     sizes = tuple(each.shape for each in network.weights)
     return sizes, network.leak, network.activated_output
+
+
+def warn_of_gaps(places: Float, slope: float, noise: float) -> None:
+    """Warn if x moves by more than the noise from one quadrature point to the next."""
+    step = places[1] - places[0] if len(places) > 1 else np.inf
+    if slope > 0.0 and step * slope > noise:
+        message = (
+            f"densities may be wrong: between {len(places)} quadrature points x can move by "
+            f"{step * slope / noise:.3g} times the noise; leave n_nodes out."
+        )
+        warnings.warn(message, stacklevel=3)
+
+
+def warn_of_ends(found: Float, ends: Float, n_nodes: int) -> None:
+    """Warn of rows, of log densities models × rows, with a share at the first and last point."""
+    outside = (ends > found + np.log(_AT_ENDS)).any(axis=0)
+    if n_nodes > 1 and outside.any():
+        message = (
+            f"densities of {outside.sum()} rows are wrong, first that of row {outside.argmax()}: "
+            f"they lie where {n_nodes} quadrature points do not reach; leave n_nodes out."
+        )
+        warnings.warn(message, stacklevel=3)

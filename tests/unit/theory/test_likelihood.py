@@ -218,6 +218,20 @@ def test_rows_off_the_image_of_two_latents_are_gaussian():
     assert found == pytest.approx(law.logpdf(rows), rel=1e-9)
 
 
+@pytest.mark.parametrize("row", [[-1.0, -1.0], [-2.0, 1.0], [0.5, -1.5], [0.5, 0.5]])
+def test_peaks_where_pieces_meet_are_resolved(row):
+    each = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    both = PiecewiseNetwork(weights=[each, [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]])
+    absolute = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
+    apart = [
+        mixture_likelihood(absolute, ([1.0], [[mean]], [[1.0]]), [[value]], noise=0.1)[0]
+        for mean, value in zip([0.317, 0.2], row, strict=True)
+    ]
+    prior = ([1.0], [[0.317, 0.2]], [np.eye(2)])
+    found = mixture_likelihood(both, prior, [row], noise=0.1)
+    assert found == pytest.approx(sum(apart), abs=5e-4)
+
+
 def test_a_fixed_number_of_nodes_that_does_not_do_is_not_silent():
     with pytest.warns(UserWarning, match="of 1 rows are wrong, first that of row 1: they lie wh"):
         mixture_likelihood(IDENTITY, NORMAL, [[0.0, 0.0], [9.0, 9.0]], noise=0.1, n_nodes=257)
@@ -229,7 +243,7 @@ def test_a_fixed_number_of_nodes_that_does_not_do_is_not_silent():
 
 
 def test_rows_that_need_too_many_nodes_are_refused():
-    with pytest.raises(InputError, match="row 1 needs more than 262144 quadrature points"):
+    with pytest.raises(InputError, match="row 1 needs more than 1048576 quadrature points"):
         mixture_likelihood(IDENTITY, NORMAL, [[0.0, 0.0], [1e8, 0.0]], noise=0.1)
 
 
