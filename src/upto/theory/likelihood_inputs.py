@@ -1,4 +1,4 @@
-"""What the likelihood of deep latent mixture models refuses to compute, or warns of."""
+"""Checks of the inputs of mixture likelihoods, and warnings of densities not resolved."""
 
 from __future__ import annotations
 
