@@ -684,9 +684,9 @@ SECTIONS = (
         "fewer passes would help. At 20,000×32 and 5,000×10 the fastest libraries take less than "
         "50 ms, and ours spends most of a pass on what surrounds its products: see *over floor*. "
         "At 5,000×10 the contrast and the sums of its passes, in double precision, already take "
-        "as long as the fastest peer. A search in single precision that starts on a part of the rows, as for large ones, takes "
-        "half the time at 5,000×10, but ends in another optimum, so that published numbers would "
-        "change: small rows are searched as before.",
+        "as long as the fastest peer. A search in single precision that starts on a part of the "
+        "rows, as for large ones, takes half the time, but ends in another optimum, so that "
+        "published numbers would change: small rows are searched as before.",
         judged=ica_on_the_cpu,
         hidden=("tolerance",),
     ),
