@@ -98,7 +98,7 @@ RULES = (
         code="UP098",
         title="prior not tested",
         severity="note",
-        meaning="No rows were passed, so the parameters of the prior are believed.",
+        meaning="No rows were passed, so the prior was not tested against any data.",
         matters="The result is about the model as fitted. That the data have its law is assumed.",
         remedy="Pass latents sampled from the posterior of the training data as rows.",
     ),

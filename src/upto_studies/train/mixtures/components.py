@@ -77,7 +77,7 @@ def fit_components(
     seeds
         Seed of each member.
     n_starts
-        Number of starts, of which the most likely is kept.
+        Number of starts; the fit with the highest likelihood is kept.
 
     Returns
     -------

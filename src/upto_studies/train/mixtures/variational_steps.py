@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -253,9 +254,9 @@ class _Steps(MemberSteps):
         labels = None if self.placed.labels is None else self.placed.labels[picked]
         return self.price(self.placed.rows[picked], labels, block).mean(1)
 
+    @abstractmethod
     def price(self, rows: Any, labels: Any, block: slice) -> Any:
         """Return the loss of each row of a batch."""
-        raise NotImplementedError
 
     def by_epoch(self) -> Float:
         """Return the mean loss of each epoch and member."""
