@@ -41,6 +41,8 @@ from upto.files import read_runs as read_runs
 from upto.files.accept import as_embeddings as as_embeddings
 from upto.ica import ICA as ICA
 from upto.ica import Whitener as Whitener
+from upto.questions.align.question import align as align
+from upto.questions.align.result import AlignResult as AlignResult
 from upto.questions.batches.question import batches as batches
 from upto.questions.batches.result import BatchesResult as BatchesResult
 from upto.questions.compare.question import compare as compare

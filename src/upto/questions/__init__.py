@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "compare",
+    "align",
     "similarity",
     "layers",
     "consensus",

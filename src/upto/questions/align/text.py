@@ -1,0 +1,143 @@
+"""The verdict and the findings of an alignment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from upto.core import Estimate, Finding
+from upto.questions.align.carriers import AFFINE, PHRASES
+from upto.questions.align.judged import MIXED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from upto.questions.align.result import Advice, AlignResult, CarryingMap, PairsPoint
+
+FEW_QUERIES, FAR, UNLIKE, CARRIED_LENGTHS, WORTH = 200, 32, 0.05, 0.9, 0.01
+"""Limits of the findings: queries, index over judged rows, share of unlike rows, correlation of
+lengths, and gain by the last doubling of the pairs."""
+
+
+def advise(recall: Estimate, enough: float) -> Advice:
+    """Return whether an index is worth carrying, from the recall and its interval."""
+    if (recall.value if recall.low is None else recall.low) >= enough:
+        return "carry"
+    if (recall.value if recall.high is None else recall.high) < enough:
+        return "embed again"
+    return "unclear"
+
+
+def verdict(result: AlignResult) -> str:
+    """State what to do, and the recall that decides."""
+    decides = result.decides
+    lead = {
+        "carry": "Carry the index over",
+        "unclear": "Not clear yet",
+        "embed again": "Embed everything again",
+    }[result.advice]
+    by = PHRASES[result.chosen]
+    subject = f"carried {by}, it" if result.chosen != "identity" else f"{by}, the index"
+    rows = f"{decides} nearest rows" if decides > 1 else "nearest rows"
+    limit = {
+        "carry": f"at least the {result.enough:.0%} asked for",
+        "unclear": f"which may be above or below the {result.enough:.0%} asked for",
+        "embed again": f"less than the {result.enough:.0%} asked for",
+    }[result.advice]
+    judged = f"{result.n_rows:,} held-out rows"
+    beyond = result.index_size > result.n_rows
+    where = f"in an index of {result.index_size:,} rows" if beyond else f"among {judged}"
+    sentence = (
+        f"{lead}: {subject} finds {_share(result.at_size)} of the {rows} that embedding everything "
+        f"again would find {where}, {limit}."
+    )
+    if beyond:
+        sentence += f" This is extrapolated from {judged}, where it finds {_share(result.recall())}."
+    back = result.map().back[result.at.index(decides)]
+    others = (
+        f"{_share(back)} if queries are carried back into the old index instead",
+        f"{_share(result.recall('old model'))} with the old model alone",
+        f"{result.recall('chance').value:.1%} by chance",
+    )
+    return f"{sentence} {'Among them' if beyond else 'Among the same rows'}: {', '.join(others)}."
+
+
+def _share(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return f"{found.value:.1%}"
+    return f"{found.value:.1%} [{found.low:.1%}, {found.high:.1%}]"
+
+
+def remarks(result: AlignResult, lengths: float) -> Iterator[Finding]:
+    """Yield the findings; `lengths` is the correlation of mapped lengths with true ones."""
+    if result.unlike is not None and result.unlike > UNLIKE:
+        yield Finding(
+            code="UP101",
+            message=f"{result.unlike:.0%} of the sampled rows of the index are farther from every "
+            "fitted pair than 99% of the held-out pairs are.",
+        )
+    if result.metric != "cosine" and lengths < CARRIED_LENGTHS:
+        yield Finding(
+            code="UP102",
+            message=f"lengths of mapped rows correlate with those of {result.new} by {lengths:.2f}.",
+        )
+    yield from _beyond_affine(result)
+    if (gain := gain_by_doubling(result.curve)) is not None:
+        yield Finding(
+            code="UP104",
+            message=f"from {result.curve[-2].n_pairs:,} to {result.curve[-1].n_pairs:,} pairs, "
+            f"recall@{result.decides} rose by {gain:.3f}.",
+        )
+    if result.index_size > FAR * result.n_rows:
+        yield Finding(
+            code="UP105",
+            message=f"{result.n_rows:,} rows were judged, and the index has "
+            f"{result.index_size:,}, {result.index_size / result.n_rows:,.0f} times as many.",
+        )
+    if result.n_queries < FEW_QUERIES:
+        yield Finding(code="UP106", message=f"{result.n_queries} held-out rows are queries.")
+    mixed, whole = result.recall(MIXED), result.recall()
+    if mixed.high is not None and whole.low is not None and mixed.high < whole.low:
+        yield Finding(
+            code="UP109",
+            message=f"recall@{result.decides} is {mixed:.3f} if half of the index is embedded "
+            f"again, and {whole:.3f} if all of it is carried.",
+        )
+    staying = result.recall("old model")
+    low = result.recall().low
+    if result.chosen != "identity" and staying.value >= (
+        result.recall().value if low is None else low
+    ):
+        yield Finding(
+            code="UP107",
+            message=f"recall@{result.decides} is {result.recall():.3f} in the carried index and "
+            f"{staying:.3f} with the old model alone.",
+        )
+
+
+def _beyond_affine(result: AlignResult) -> Iterator[Finding]:
+    def of(found: Sequence[CarryingMap]) -> CarryingMap | None:
+        return max(found, key=lambda each: result.recall(each.name).value, default=None)
+
+    straight = of([each for each in result.maps if each.name in AFFINE])
+    bent = of([each for each in result.maps if each.name not in AFFINE])
+    if straight is None or bent is None:
+        return
+    below, above = result.recall(straight.name), result.recall(bent.name)
+    if above.low is not None and below.high is not None and above.low > below.high:
+        yield Finding(
+            code="UP103",
+            message=f"{bent.name} has recall@{result.decides} {above:.3f}, the best affine map, "
+            f"{straight.name}, {below:.3f}.",
+        )
+
+
+def gain_by_doubling(curve: Sequence[PairsPoint]) -> float | None:
+    """Return what the last doubling of the pairs gained, if it is worth naming."""
+    if len(curve) < 2:
+        return None
+    before, after = curve[-2].recall, curve[-1].recall
+    gain = after.value - before.value
+    if before.low is None or before.high is None:
+        return None
+    error = (before.high - before.low) / 4
+    return gain if gain > max(WORTH, error) else None
