@@ -21,6 +21,9 @@ from upto import transforms as transforms
 from upto.activations import load_model as load_model
 from upto.activations import record_activations as record_activations
 from upto.alignment import Aligner as Aligner
+from upto.alignment import KernelAligner as KernelAligner
+from upto.alignment import NetworkAligner as NetworkAligner
+from upto.alignment import RidgeAligner as RidgeAligner
 from upto.core import Embeddings as Embeddings
 from upto.core import Estimate as Estimate
 from upto.core import Finding as Finding

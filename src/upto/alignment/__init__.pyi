@@ -1,4 +1,8 @@
 from upto.alignment.aligner import Aligner as Aligner
+from upto.alignment.kernel_aligner import KernelAligner as KernelAligner
+from upto.alignment.kernel_map import KernelMap as KernelMap
+from upto.alignment.kernel_ridge import KernelFit as KernelFit
+from upto.alignment.kernel_ridge import fit_kernel as fit_kernel
 from upto.alignment.maps import AffineMap as AffineMap
 from upto.alignment.maps import fit_map as fit_map
 from upto.alignment.maps import fit_maps as fit_maps
@@ -6,8 +10,16 @@ from upto.alignment.monotone import MonotoneFit as MonotoneFit
 from upto.alignment.monotone import MonotoneMap as MonotoneMap
 from upto.alignment.monotone import SortedColumns as SortedColumns
 from upto.alignment.monotone import monotone_errors as monotone_errors
+from upto.alignment.network_aligner import NetworkAligner as NetworkAligner
+from upto.alignment.network_map import NetworkMap as NetworkMap
+from upto.alignment.residuals import errors_of_map as errors_of_map
 from upto.alignment.residuals import row_errors as row_errors
 from upto.alignment.residuals import row_errors_both_ways as row_errors_both_ways
+from upto.alignment.ridge import RidgeFit as RidgeFit
+from upto.alignment.ridge import fit_ridge as fit_ridge
+from upto.alignment.ridge_aligner import RidgeAligner as RidgeAligner
+from upto.alignment.row_lengths import FittedMap as FittedMap
+from upto.alignment.row_lengths import LengthMap as LengthMap
 from upto.alignment.supremum import Refinement as Refinement
 from upto.alignment.supremum import smallest_worst_error as smallest_worst_error
 from upto.alignment.supremum import smallest_worst_errors as smallest_worst_errors

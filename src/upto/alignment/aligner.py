@@ -6,28 +6,22 @@ import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_array, check_is_fitted
 
+from upto.alignment.base import MapEstimator
 from upto.alignment.maps import fit_map, needs_full_scatter
-from upto.alignment.monotone import MonotoneFit, monotone_errors
-from upto.alignment.residuals import row_errors
+from upto.alignment.monotone import MonotoneFit
+from upto.alignment.residuals import errors_of_map
+from upto.alignment.row_lengths import chosen_length, with_length
 from upto.alignment.supremum import smallest_worst_error
 from upto.core import Group, InputError
 from upto.engines import RANK_TOLERANCE, choose_engine, cross_moments
-from upto.files.estimator_rows import named_rows, validated, with_target
 
 if TYPE_CHECKING:
-    from upto.alignment.maps import AffineMap
-    from upto.alignment.monotone import MonotoneMap
+    from upto.alignment.row_lengths import FittedMap
     from upto.engines.base import Engine
 
-# Rows in single precision are converted block by block.
-_FLOATS = [np.float64, np.float32]
 
-
-class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Aligner(MapEstimator):
     """Map a source run onto a target run by the best element of a group.
 
     Parameters
@@ -41,15 +35,21 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Lawson's reweighting towards the smallest worst error, the ε of Definition 1.
     rank_tolerance
         Directions whose variance is below this fraction of the largest count as absent.
+    length
+        Euclidean length that every mapped row is scaled to, which indexes under cosine or inner
+        product need: a positive number, or ``"target"`` for that of the target's rows if they have
+        one (their lengths differ by less than a thousandth). By default, rows are not scaled.
     engine
         Engine of the passes, as an object or a name.
 
     Attributes
     ----------
-    map_ : AffineMap or MonotoneMap
+    map_ : AffineMap, MonotoneMap or LengthMap
         The fitted map.
     linear_ : ndarray of shape (n_features_in_, n_features_out_) or None
-        Its linear part; maps act on the right. None for monotone functions.
+        Its linear part; maps act on the right. None for monotone functions and with a length.
+    length_ : float or None
+        Length of every mapped row; None if rows are not scaled.
     worst_error_ : float or None
         Largest error of a row in sample; None if `compare` fitted the map.
     target_names_ : tuple of str or None
@@ -71,11 +71,13 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         *,
         norm: str = "least-squares",
         rank_tolerance: float = RANK_TOLERANCE,
+        length: float | str | None = None,
         engine: Engine | str | None = None,
     ) -> None:
         self.up_to = up_to
         self.norm = norm
         self.rank_tolerance = rank_tolerance
+        self.length = length
         self.engine = engine
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -93,122 +95,41 @@ class Aligner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.norm not in ("least-squares", "supremum"):
             message = f"norm is {self.norm!r}: choose 'least-squares' or 'supremum'."
             raise InputError(message)
-        X, y, names = with_target(X, y)
-        X, y = validated(self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True)
-        target = y.reshape(len(X), -1)
-        if target.dtype not in _FLOATS:
-            target = target.astype(np.float64)
+        X, target, names = self.paired(X, y)
         engine = choose_engine(self.engine)
+        fitted: FittedMap
         if group is Group.MONOTONE_PERMUTATION:
             if self.norm == "supremum":
                 message = "monotone functions are fitted by least squares only: omit norm."
                 raise InputError(message)
-            monotone = MonotoneFit(X.astype(np.float64), target.astype(np.float64)).fit()
-            worst = float(monotone_errors(engine, X, target, monotone).max())
-            return self.keep(monotone, X.shape[1], worst, names)
-        _warn_of_few_rows(group, *X.shape)
-        moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
-        start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
-        if self.norm == "supremum":
-            refined = smallest_worst_error(
-                group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
-            )
-            return self.keep(refined.map, X.shape[1], refined.worst, names)
-        worst = float(row_errors(engine, X, target, [start]).max())
-        return self.keep(start, X.shape[1], worst, names)
+            fitted = MonotoneFit(X.astype(np.float64), target.astype(np.float64)).fit()
+        else:
+            _warn_of_few_rows(group, *X.shape)
+            moments = cross_moments(engine, X, target, full=needs_full_scatter(group, X, target))
+            fitted = start = fit_map(group, moments, rank_tolerance=self.rank_tolerance)
+            if self.norm == "supremum":
+                fitted = smallest_worst_error(
+                    group, X, target, start, rank_tolerance=self.rank_tolerance, engine=engine
+                ).map
+        length = chosen_length(engine, target, self.length)
+        errors = errors_of_map(engine, X, target, with_length(fitted, length))
+        return self.keep(fitted, X.shape[1], float(errors.max()), names, length)
 
     def keep(
         self,
-        fitted: AffineMap | MonotoneMap,
+        fitted: FittedMap,
         n_features: int,
         worst: float | None = None,
         target_names: tuple[str, ...] = (),
+        length: float | None = None,
     ) -> Self:
         """Set the fitted attributes from a map of rows with `n_features` coordinates.
 
-        `worst` is its largest error of a fitted row and `target_names` are the names of the
-        target's coordinates, if known.
+        `worst` is its largest error of a fitted row, `target_names` are the names of the target's
+        coordinates, if known, and `length` is the one that images are scaled to, if any.
         """
-        self.map_ = fitted
         self.worst_error_: Any = worst
-        self.n_features_in_ = n_features
-        self.target_names_ = target_names or None
-        self._n_features_out = len(fitted.target_mean)
-        return self
-
-    @property
-    def linear_(self) -> Any:
-        """The linear part of the fitted map."""
-        return self.map_.linear()
-
-    def transform(self, X: Any) -> Any:
-        """Map rows of the source into the target's coordinates."""
-        check_is_fitted(self)
-        X = validated(self, X, dtype=_FLOATS, reset=False)
-        return self.map_.predict(X).astype(X.dtype, copy=False)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of the mapped rows of `X` for the rows of `y`, e.g. to select a group.
-
-        This is the R² of `compare`: the share of the variance of all coordinates together, as in
-        scikit-learn's ``r2_score(..., multioutput="variance_weighted")``. Rows are matched as by
-        `fit`, and the coordinates of `y` by name if the target's had names.
-        """
-        check_is_fitted(self)
-        X, y, _ = with_target(X, y, self.target_names_ or ())
-        predicted = self.map_.predict(validated(self, X, dtype=_FLOATS, reset=False))
-        target = check_array(y, dtype=_FLOATS, ensure_2d=False, input_name="y")
-        self._check_width(target, "y")
-        return float(
-            r2_score(
-                target, predicted, sample_weight=sample_weight, multioutput="variance_weighted"
-            )
-        )
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Map rows of the target back into the source's coordinates.
-
-        Columns are matched by name if the target's had names.
-
-        Raises
-        ------
-        InputError
-            If the fitted map is not invertible.
-        """
-        check_is_fitted(self)
-        X = check_array(named_rows(X, "X", self.target_names_ or ()), dtype=_FLOATS)
-        self._check_width(X, "X")
-        return self.map_.exact_inverse().predict(X).astype(X.dtype, copy=False)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of the target's coordinates, or numbered names if it had none.
-
-        Parameters
-        ----------
-        input_features
-            Ignored.
-        """
-        check_is_fitted(self)
-        if self.target_names_ is None:
-            return super().get_feature_names_out(input_features)
-        return np.array(self.target_names_, dtype=object)
-
-    def _check_width(self, rows: Any, name: str) -> None:
-        width = 1 if rows.ndim == 1 else rows.shape[1]
-        if width != self._n_features_out:
-            message = (
-                f"{name} has {width} coordinates but the target has {self._n_features_out}: pass "
-                "rows of the target."
-            )
-            raise InputError(message)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.two_d_labels = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        return super().keep(fitted, n_features, target_names=target_names, length=length)
 
 
 def _warn_of_few_rows(group: Group, n_samples: int, n_features: int) -> None:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.alignment.row_lengths import FittedMap
     from upto.core.array_types import Float
-    from upto.engines.base import Arrays, Engine
+    from upto.engines.base import Arrays, Engine, Statistic
 
 
 def row_errors(
@@ -37,6 +38,15 @@ def row_errors(
     function = partial(_errors_of_block, dense=dense, shared=shared, selecting=keep is not None)
     vectors = () if keep is None else (keep,)
     errors: Float = engine.map_blocks(function, source, target, *vectors, params=params)
+    return errors
+
+
+def errors_of_map(engine: Engine, source: Any, target: Any, fitted: FittedMap) -> Float:
+    """Return the L2 error of every row under a map of any kind, in one pass."""
+    function, params = fitted.block_function()
+    errors: Float = engine.map_blocks(
+        partial(_errors_through, function=function), source, target, params=params
+    )
     return errors
 
 
@@ -110,6 +120,11 @@ def _errors_both_ways(
                 residual = residual - (image if of_image == 1.0 else image * of_image)
             found[column] = xp.sqrt(xp.linalg.vecdot(residual, residual))
     return (xp.stack([found[column] for column in range(len(found))], axis=1),)
+
+
+def _errors_through(xp: Any, x: Any, y: Any, *params: Any, function: Statistic) -> Arrays:
+    residual = y - function(xp, x, *params)[0]
+    return (xp.sqrt(xp.linalg.vecdot(residual, residual)),)
 
 
 def _same_product(first: AffineMap, second: AffineMap) -> bool:

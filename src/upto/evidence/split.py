@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from upto.core import GatheringRows, random_stream
 from upto.core.array_types import Float, Index
 from upto.engines import select_rows
-from upto.engines.array_functions import bits_of, is_torch
-from upto.engines.device_rows import DeviceRows, host_array
+from upto.engines.device_rows import DeviceRows
+from upto.engines.row_keys import mixed_keys
+from upto.engines.row_keys import row_keys as row_keys
 from upto.evidence.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from upto.engines.base import Arrays, Engine
+    from upto.engines.base import Engine
 
 
 MIN_HELD_OUT = 5
@@ -128,11 +129,11 @@ def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
         own = row_keys(engine, rows, seed)
         keys += own
         # Sums do not distinguish (p, q) from (q, p); these do.
-        apart += _mix(own + np.uint64(number))
+        apart += mixed_keys(own + np.uint64(number))
         # Sorted: np.unique takes ten times as long.
         fewest = min(fewest, 1 + int(np.count_nonzero(np.diff(np.sort(own)))))
     # Mixed again, or the first rows in key order would be the held-out ones.
-    mixed = _mix(keys + np.uint64(1))
+    mixed = mixed_keys(keys + np.uint64(1))
     order = np.argsort(mixed)
     is_new = np.ones(n_samples, dtype=bool)
     is_new[1:] = np.diff(mixed[order]) != 0
@@ -144,8 +145,8 @@ def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
     copied = _are_copies(np.bincount(equal), fewest)
     if not copied and not is_new.all():
         # Equal rows are interchangeable, so it does not matter which gets which key.
-        keys = _mix(keys + _MULTIPLIER * _occurrences(order, is_new))
-        order = np.argsort(_mix(keys + np.uint64(1)), kind="stable")
+        keys = mixed_keys(keys + _MULTIPLIER * _occurrences(order, is_new))
+        order = np.argsort(mixed_keys(keys + np.uint64(1)), kind="stable")
     return RowKeys(keys, order, equal, copied)
 
 
@@ -255,16 +256,6 @@ def _occurrences(order: Index, is_new: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return numbers
 
 
-def row_keys(engine: Engine, rows: Any, seed: int) -> NDArray[np.uint64]:
-    """Hash every row to 64 bits."""
-    draws = random_stream(seed, "row keys").integers(
-        2**63, size=rows.shape[1], dtype=np.uint64, endpoint=False
-    )
-    multipliers = (draws * 2 + 1).view(np.int64)
-    keys: NDArray[np.int64] = engine.map_blocks(_hash_rows, rows, params=(multipliers,))
-    return _mix(keys.view(np.uint64))
-
-
 def name_keys(names: NDArray[Any], seed: int) -> NDArray[np.uint64]:
     """Hash every name to 64 bits."""
     import hashlib
@@ -294,19 +285,4 @@ def pick_rows(engine: Engine, rows: Any, index: Index) -> Any:
     return rows.pick(index) if isinstance(rows, DeviceRows) else take_rows(engine, rows, index)
 
 
-def _hash_rows(xp: Any, x: Any, multipliers: Any) -> Arrays:
-    # Adding zero makes -0 into 0; integers wrap around.
-    bits = bits_of(x + 0.0)
-    # The low bits of low-precision floats are zero: fold the high bits onto them.
-    folded = bits ^ ((bits >> 32) & 0xFFFFFFFF)
-    factors = multipliers if is_torch(bits) else host_array(multipliers)
-    return ((folded * factors).sum(axis=1),)
-
-
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))

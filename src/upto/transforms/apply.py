@@ -45,7 +45,8 @@ def apply_transform(
     Parameters
     ----------
     transform
-        A fitted `ICA`, `Whitener` or `Aligner`, or the file it was saved to.
+        A fitted `ICA`, `Whitener`, `Aligner`, `RidgeAligner`, `KernelAligner` or `NetworkAligner`,
+        or the file it was saved to.
     run
         An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
         `as_embeddings` takes it.

@@ -1,7 +1,7 @@
 """Kinds of fitted estimators that can be saved and applied: one record each.
 
-To apply an estimator is to apply a map (`AffineMap` or `MonotoneMap`) to every row, whatever the
-estimator: ICA and whitening are affine maps.
+To apply an estimator is to apply a map to every row, whatever the estimator: ICA and whitening are
+affine maps.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from upto.alignment.kernel_map import KernelMap
 from upto.alignment.maps import AffineMap
 from upto.alignment.monotone import MonotoneMap
+from upto.alignment.network_map import NetworkMap
+from upto.alignment.row_lengths import FittedMap, without_length
 from upto.core import Group, InputError
 from upto.core.array_types import Float
 
 if TYPE_CHECKING:
-    from upto.alignment import Aligner
+    from upto.alignment import Aligner, KernelAligner, NetworkAligner, RidgeAligner
     from upto.ica import ICA, Whitener
 
-    Transform = ICA | Whitener | Aligner
+    Transform = ICA | Whitener | Aligner | RidgeAligner | KernelAligner | NetworkAligner
 
-Map = AffineMap | MonotoneMap
+Map = FittedMap
 
+LARGEST = 1e150
+"""Products with larger numbers overflow; no run that upto takes has any."""
 _INVERSE = 1e-4
 """Largest deviation from the identity of a transform followed by its inverse."""
 
@@ -34,7 +39,8 @@ _INVERSE = 1e-4
 class Stored:
     """An array in a file.
 
-    `letters` is its shape, one letter per dimension: d input and k output coordinates, q knots.
+    `letters` is its shape, one letter per dimension: d input and k output coordinates, q knots, m
+    centres, h hidden units.
     `values` are numbers, a mask, positions of input coordinates, or partners: positions, or −1.
     """
 
@@ -58,7 +64,8 @@ class Kind:
     scalars
         Further fitted attributes, without the trailing underscore; a question mark means optional.
     get, put
-        Function that returns a fitted estimator's arrays, and one that sets them.
+        Function that returns a fitted estimator's arrays, and one that sets them; it is given the
+        estimator, the arrays, the number of coordinates, and the scalars.
     forward, backward
         Functions that return the map of an estimator and its inverse.
     flaw
@@ -74,7 +81,7 @@ class Kind:
     arrays: Mapping[str, Stored]
     scalars: tuple[str, ...]
     get: Callable[[Any, str], Any]
-    put: Callable[[Any, dict[str, Any], int], object]
+    put: Callable[[Any, dict[str, Any], int, Mapping[str, Any]], object]
     forward: Callable[[Any], Map]
     backward: Callable[[Any], Map]
     flaw: Callable[[Any], str | None]
@@ -124,7 +131,9 @@ def _attribute(estimator: Any, name: str) -> Any:
     return getattr(estimator, f"{name}_")
 
 
-def _set_attributes(estimator: Any, arrays: dict[str, Any], n_features: int) -> None:
+def _set_attributes(
+    estimator: Any, arrays: dict[str, Any], n_features: int, scalars: Mapping[str, Any]
+) -> None:
     for name, array in arrays.items():
         setattr(estimator, f"{name}_", array)
     estimator.n_features_in_ = n_features
@@ -161,12 +170,30 @@ def _no_inverse(inward: Any, back: Any) -> str | None:
 
 
 def _part_of_map(aligner: Any, name: str) -> Any:
-    return getattr(aligner.map_, name, None)
+    return getattr(without_length(aligner.map_), name, None)
+
+
+def _keep_map(kind: Callable[..., FittedMap], *further: str) -> Callable[..., object]:
+    """Return the function that gives an aligner a map of its arrays, and of further scalars."""
+
+    def put(
+        aligner: Any, arrays: dict[str, Any], n_features: int, scalars: Mapping[str, Any]
+    ) -> None:
+        more = {name: scalars[name] for name in further}
+        aligner.keep(kind(**arrays, **more), n_features, length=scalars["length"])
+
+    return put
+
+
+def _no_group(aligner: Any) -> str | None:
+    if not isinstance(aligner.up_to, str) or aligner.up_to not in set(Group):
+        return f"there is no group {aligner.up_to!r}"
+    return _no_alignment(aligner)
 
 
 def _no_alignment(aligner: Any) -> str | None:
-    if not isinstance(aligner.up_to, str) or aligner.up_to not in set(Group):
-        return f"there is no group {aligner.up_to!r}"
+    if aligner.length_ is not None and not 0 < aligner.length_ <= LARGEST:
+        return f"the length of its rows is {aligner.length_}"
     names, width = aligner.target_names_, len(aligner.map_.target_mean)
     if names is not None and len(set(names)) != width:
         return f"{len(set(names))} names for {width} coordinates of the target"
@@ -174,21 +201,54 @@ def _no_alignment(aligner: Any) -> str | None:
 
 
 def _no_monotone_alignment(aligner: Any) -> str | None:
-    found = aligner.map_
+    found = without_length(aligner.map_)
     ascending = (np.diff(found.knots, axis=0) >= 0).all()
     steps = np.diff(found.values, axis=0)
     if not (ascending and ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)).all()):
         return "its functions are not monotone"
+    return _no_group(aligner)
+
+
+def _no_kernel_alignment(aligner: Any) -> str | None:
+    if not 1 / LARGEST <= aligner.bandwidth_ <= LARGEST:
+        return f"its bandwidth is {aligner.bandwidth_}"
     return _no_alignment(aligner)
 
 
-_ALIGNER: dict[str, Any] = {
-    "module": "upto.alignment.aligner",
-    "name": "Aligner",
+_MAP: dict[str, Any] = {
     "prefix": "aligned",
     "get": _part_of_map,
     "forward": lambda aligner: aligner.map_,
     "backward": lambda aligner: aligner.map_.exact_inverse(),
+    "flaw": _no_alignment,
+}
+_NAMED = ("?target_names", "?length")
+_ALIGNER = _MAP | {
+    "module": "upto.alignment.aligner",
+    "name": "Aligner",
+    "flaw": _no_group,
+    "scalars": ("?worst_error", *_NAMED),
+}
+_RIDGE = _MAP | {
+    "module": "upto.alignment.ridge_aligner",
+    "name": "RidgeAligner",
+    "scalars": ("shrinkage", "rank", *_NAMED),
+}
+_KERNEL = _MAP | {
+    "module": "upto.alignment.kernel_aligner",
+    "name": "KernelAligner",
+    "scalars": ("shrinkage", "?bandwidth", *_NAMED),
+}
+_NETWORK = _MAP | {
+    "module": "upto.alignment.network_aligner",
+    "name": "NetworkAligner",
+    "scalars": ("shrinkage", "n_iter", *_NAMED),
+}
+_MATRIX = {"matrix": Stored("dk")}
+_NONLINEAR = _MATRIX | {
+    "source_mean": Stored("d"),
+    "target_mean": Stored("k"),
+    "constant": Stored("k"),
 }
 _AFFINE = {"source_mean": Stored("d"), "target_mean": Stored("k"), "scale": Stored("k")}
 
@@ -231,25 +291,9 @@ KINDS: dict[str, Kind] = {
         flaw=lambda white: _no_inverse(white.whitening_, white.unwhitening_),
         mixing=lambda white: white.unwhitening_,
     ),
-    "aligner": Kind(
-        arrays=_AFFINE | {"matrix": Stored("dk")},
-        scalars=(
-            "?worst_error",
-            "?target_names",
-        ),
-        put=lambda aligner, arrays, width: aligner.keep(AffineMap(**arrays), width),
-        flaw=_no_alignment,
-        **_ALIGNER,
-    ),
+    "aligner": Kind(arrays=_AFFINE | _MATRIX, put=_keep_map(AffineMap), **_ALIGNER),
     "matching-aligner": Kind(
-        arrays=_AFFINE | {"index": Stored("k", "positions")},
-        scalars=(
-            "?worst_error",
-            "?target_names",
-        ),
-        put=lambda aligner, arrays, width: aligner.keep(AffineMap(**arrays), width),
-        flaw=_no_alignment,
-        **_ALIGNER,
+        arrays=_AFFINE | {"index": Stored("k", "positions")}, put=_keep_map(AffineMap), **_ALIGNER
     ),
     "monotone-aligner": Kind(
         arrays={
@@ -258,11 +302,35 @@ KINDS: dict[str, Kind] = {
             "values": Stored("qk"),
             "target_mean": Stored("k"),
         },
-        scalars=("n_features_in", "?worst_error", "?target_names"),
-        put=lambda aligner, arrays, width: aligner.keep(MonotoneMap(**arrays), width),
-        flaw=_no_monotone_alignment,
-        **_ALIGNER,
+        put=_keep_map(MonotoneMap),
+        **_ALIGNER
+        | {
+            "scalars": ("n_features_in", *_ALIGNER["scalars"]),
+            "flaw": _no_monotone_alignment,
+        },
     ),
+    "ridge-aligner": Kind(arrays=_AFFINE | _MATRIX, put=_keep_map(AffineMap), **_RIDGE),
+    "kernel-aligner": Kind(
+        arrays=_NONLINEAR | {"centres": Stored("md"), "coefficients": Stored("mk")},
+        put=_keep_map(KernelMap, "bandwidth"),
+        **_KERNEL
+        | {
+            "scalars": ("shrinkage", "bandwidth", *_NAMED),
+            "flaw": _no_kernel_alignment,
+        },
+    ),
+    "affine-kernel-aligner": Kind(arrays=_AFFINE | _MATRIX, put=_keep_map(AffineMap), **_KERNEL),
+    "network-aligner": Kind(
+        arrays=_NONLINEAR
+        | {
+            "hidden_weights": Stored("dh"),
+            "hidden_bias": Stored("h"),
+            "output_weights": Stored("hk"),
+        },
+        put=_keep_map(NetworkMap),
+        **_NETWORK,
+    ),
+    "affine-network-aligner": Kind(arrays=_AFFINE | _MATRIX, put=_keep_map(AffineMap), **_NETWORK),
 }
 """Kinds by their name in files. An aligner stores a matrix, or the coordinate matched to each one,
-or monotone functions."""
+or monotone functions; one that may be nonlinear, what is added to a matrix, if anything is."""

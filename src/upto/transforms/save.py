@@ -12,7 +12,7 @@ import numpy as np
 from upto.core import InputError, TraceStep, read_tensors, write_tensors
 from upto.core.errors import one_sentence, reason, shortened
 from upto.core.read_file import expanded
-from upto.transforms.kinds import KINDS, Stored, kind_of
+from upto.transforms.kinds import KINDS, LARGEST, Stored, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,6 @@ DESCRIPTION = "transform"
 
 _Value = None | bool | int | float | str
 _NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
-_LARGEST = 1e150
-"""Products with larger numbers overflow; no run that upto takes has any."""
 _LOWEST = {"positions": 0, "partners": -1}
 
 
@@ -43,20 +41,28 @@ class _Description(msgspec.Struct, omit_defaults=True):
     n_features_in: Annotated[int, msgspec.Meta(ge=1)] | None = None
     worst_error: float | None = None
     target_names: tuple[str, ...] | None = None
+    length: float | None = None
+    shrinkage: float | None = None
+    bandwidth: float | None = None
+    source: str | None = None
+    target: str | None = None
 
 
 def save_transform(path: str | Path, estimator: Transform) -> None:
-    """Save a fitted `ICA`, `Whitener` or `Aligner` to a safetensors file, atomically.
+    """Save a fitted estimator to a safetensors file, atomically.
 
-    The engine, a random state that is not an integer and a contrast that is a function are not
-    saved: a loaded estimator transforms identically, but refitting it may give another result.
+    The engine or device, a random state that is not an integer and a contrast that is a function
+    are not saved: a loaded estimator transforms identically, but refitting it may give another
+    result. The names of the models that a map leads from and to are saved if they are known
+    (`source_name_`, `target_name_`).
 
     Parameters
     ----------
     path
         Output file, ending in ``.safetensors``.
     estimator
-        The fitted estimator.
+        The fitted `ICA`, `Whitener`, `Aligner`, `RidgeAligner`, `KernelAligner` or
+        `NetworkAligner`.
 
     Raises
     ------
@@ -90,9 +96,11 @@ def check_transform_path(path: Any) -> None:
 
 
 def load_transform(path: str | Path) -> Transform:
-    """Load a fitted `ICA`, `Whitener` or `Aligner` saved by `save_transform`.
+    """Load a fitted estimator saved by `save_transform`.
 
-    No code in the file is run: only known arrays and plain parameters are read.
+    That is an `ICA`, `Whitener`, `Aligner`, `RidgeAligner`, `KernelAligner` or `NetworkAligner`,
+    which needs no torch to be applied. No code in the file is run: only known arrays and plain
+    parameters are read.
 
     Parameters
     ----------
@@ -137,6 +145,8 @@ def pack_transform(estimator: Transform) -> dict[str, Any]:
         upto=metadata.version("upto"),
         parameters=_plain(estimator.get_params(deep=False)),
         feature_names=None if names is None else [str(each) for each in names],
+        source=getattr(estimator, "source_name_", None),
+        target=getattr(estimator, "target_name_", None),
         **{each: _item(getattr(estimator, f"{each}_")) for each in scalars},
     )
     return kind.found_in(estimator) | {DESCRIPTION: msgspec.json.encode(description).decode()}
@@ -214,9 +224,13 @@ def unpack_transform(entries: Mapping[str, Any], origin: str) -> Transform:
     arrays = {
         name: _array(entries, name, stored, sizes, origin) for name, stored in kind.arrays.items()
     }
-    kind.put(estimator, arrays, sizes["d"])
-    for name in scalars:
-        setattr(estimator, f"{name}_", getattr(described, name))
+    found = {name: getattr(described, name) for name in scalars}
+    kind.put(estimator, arrays, sizes["d"], found)
+    for name, value in found.items():
+        setattr(estimator, f"{name}_", value)
+    for name in ("source", "target"):
+        if getattr(described, name) is not None:
+            setattr(estimator, f"{name}_name_", getattr(described, name))
     if flaw := kind.flaw(estimator):
         raise InputError(_damaged(origin, flaw))
     estimator._n_features_out = sizes["k"]
@@ -243,7 +257,7 @@ def _array(
         raise InputError(_damaged(origin, f"{name} has the shape {array.shape}"))
     if stored.values == "numbers":
         # False if it is NaN.
-        valid = array.dtype in _NUMBERS and float(np.abs(array).max()) <= _LARGEST
+        valid = array.dtype in _NUMBERS and float(np.abs(array).max()) <= LARGEST
     elif stored.values == "mask":
         valid = array.dtype == bool
     else:
@@ -259,7 +273,9 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, _Value]:
     plain: dict[str, _Value] = {}
     for name, value in parameters.items():
         item = _item(value)
-        if name == "engine" or (name == "random_state" and not isinstance(item, int | None)):
+        if name in ("engine", "device") or (
+            name == "random_state" and not isinstance(item, int | None)
+        ):
             continue
         if isinstance(item, _Value):
             plain[name] = item
