@@ -169,7 +169,7 @@ def write_faiss(plan: Plan, metric: Metric | None = None) -> Iterator[Put]:
 def _write_headers(file: IO[bytes], plan: Plan, metric: Metric, ids: NDArray[Any] | None) -> None:
     n_rows, width = plan.shape
     mark, number = _METRICS[metric]
-    header = _HEADER.pack(width, n_rows, _UNUSED, _UNUSED, True, number)
+    header = _HEADER.pack(width, n_rows, _UNUSED, _UNUSED, 1, number)
     if ids is not None:
         file.write(b"IxM2" + header)
     file.write(mark + header + struct.pack("<Q", n_rows * width))

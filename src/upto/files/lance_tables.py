@@ -89,7 +89,7 @@ class LanceRows(BlockRows):
         with damage_reported(path):
             dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in types))
         n_rows = _count(path, table)
-        width = int(width) if self._is_list else len(names)
+        width = len(names) if width is None else int(width)
         stored = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
         check_declared(path, n_rows * width * dtype.itemsize, stored)
         super().__init__(path, (n_rows, width), dtype)

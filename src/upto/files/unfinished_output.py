@@ -96,7 +96,8 @@ class UnfinishedOutput:
         self._plan, self._entry = plan, entry
         self._target = real_path(plan.path)
         self.folder = self._target.with_name(f"{self._target.name}.unfinished")
-        self._find_facts, self._facts = facts, None
+        self._find_facts = facts
+        self._facts: dict[str, str] | None = None
         self._resume, self._check = resume, check
         self._grown = growing(entry, self.folder / self._target.name, plan)
         self.first = 0

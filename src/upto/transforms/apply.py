@@ -137,7 +137,7 @@ def apply_transform(
 
 def _check_width(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
     widths = [transform.n_features_in_, transform._n_features_out]
-    wanted, other = reversed(widths) if inverse else widths
+    wanted, other = widths[::-1] if inverse else widths
     found = embeddings.n_features
     if found == wanted:
         return
@@ -264,9 +264,8 @@ def apply_to_files(
         return apply_transform(transform, runs[0], output=output, **options)
     targets = _targets(runs, output)
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
-    inputs = [split_key(run)[0] for run in runs] + (
-        [Path(transform)] if isinstance(transform, str | Path) else []
-    )
+    given = [each for each in (*runs, transform) if isinstance(each, str | Path)]
+    inputs = [split_key(each)[0] for each in given]
     # Before the first is carried, which may take hours.
     check_outputs({str(target): target for target in targets}, inputs)
     notes = []
@@ -282,7 +281,8 @@ def _is_folder_of_outputs(output: str | Path) -> bool:
 
 
 def _targets(runs: Sequence[Run], output: str | Path) -> list[Path]:
-    if not all(isinstance(run, str | Path) for run in runs):
+    files = [run for run in runs if isinstance(run, str | Path)]
+    if len(files) < len(runs):
         message = "several runs are given as files, whose names their outputs keep."
         raise InputError(message)
     pattern = Path(output).expanduser()
@@ -294,7 +294,7 @@ def _targets(runs: Sequence[Run], output: str | Path) -> list[Path]:
         )
         raise InputError(message)
     folder = pattern.parent if is_pattern else pattern
-    names = [split_key(run)[0].name for run in runs]
+    names = [split_key(run)[0].name for run in files]
     if is_pattern:
         names = [Path(name).with_suffix(pattern.suffix).name for name in names]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -12,6 +12,8 @@ from upto.core.errors import ArgumentError, shortened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from upto.core import Embeddings
     from upto.engines.base import Arrays, Statistic
 
@@ -45,7 +47,7 @@ def refuse_overflow(run: Embeddings, bad: Sequence[int], dtype: str) -> None:
     """Refuse finite rows whose images are beyond the range of the output."""
     first, last = bad[0], bad[-1] + 1
     rows = np.asarray(run.rows[first:last], dtype=np.float64)
-    finite = np.isfinite(rows).all(axis=1)
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(rows).all(axis=1))
     row = next((row for row in bad if finite[row - first]), None)
     if row is not None:
         message = (

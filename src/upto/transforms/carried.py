@@ -17,7 +17,7 @@ from upto.files.unfinished_output import UnfinishedOutput, file_facts
 from upto.files.write import Writer, plan_output
 from upto.transforms.bad_rows import BadRows, describe_bad_rows
 from upto.transforms.carry import Sink, carry_rows, without_rows
-from upto.transforms.kinds import Map, Transform
+from upto.transforms.kinds import Map
 from upto.transforms.save import pack_transform
 from upto.transforms.spot_check import check_written
 
@@ -53,7 +53,7 @@ class Carried:
     mapping: Map
     output: str | Path
     options: dict[str, Any]
-    transform: Transform
+    transform: Any
     bad_rows: BadRows
     verify: int
     resume: bool

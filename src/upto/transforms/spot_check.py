@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from upto.core import Embeddings
     from upto.core.array_types import Float, Index
     from upto.files.plan import Plan
@@ -153,7 +151,7 @@ def _mapped(mapping: Map, source: Float) -> Float:
     return found
 
 
-def _rounding(mapping: Map, source: Float, wanted: Float, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _rounding(mapping: Map, source: Float, wanted: Float, dtype: np.dtype[Any]) -> Float:
     """Return how far rounding may move each number of some images.
 
     What the last digits of the source do to an image bounds what another order of summation does,
@@ -162,5 +160,7 @@ def _rounding(mapping: Map, source: Float, wanted: Float, dtype: np.dtype[Any]) 
     signs = np.random.default_rng(1).choice([-1.0, 1.0], size=source.shape)
     eps = np.finfo(np.float64).eps
     moved = np.abs(_mapped(mapping, source * (1 + 2 * eps * signs)) - wanted).max(axis=1)
-    room: NDArray[Any] = _OTHER_ORDER * moved[:, None] + _OTHER_ORDER * eps * np.abs(wanted)
-    return room + _ULPS * np.finfo(dtype).eps * np.abs(wanted) + np.finfo(dtype).tiny
+    size = np.abs(wanted)
+    room: Float = _OTHER_ORDER * (moved[:, None] + eps * size)
+    room += _ULPS * float(np.finfo(dtype).eps) * size + float(np.finfo(dtype).tiny)
+    return room
