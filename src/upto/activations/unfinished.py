@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
-import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ import numpy as np
 from upto.activations.recorded import GrowingArray, RecordedLayers
 from upto.core import InputError, UptoError
 from upto.core.files import real_path, replacing, write_text_atomically
+from upto.core.locks import locked
 from upto.signals import clean_up, hold_signals
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ INTERVAL = 10.0
 
 _STATE, _LOCK, _BATCHES = "state.json", "lock", "batches.npy"
 _FORMAT = 1
-_BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +105,10 @@ class Unfinished:
     def __enter__(self) -> Self:
         self.folder.mkdir(exist_ok=True)
         try:
-            self._lock = _locked(self.folder / _LOCK, self._target)
+            busy = (
+                f"another process is recording into {self._target}: wait, or choose another folder."
+            )
+            self._lock = locked(self.folder / _LOCK, busy)
             self._continue()
         except BaseException:
             self._release()
@@ -238,24 +239,3 @@ def _read_state(path: Path) -> State | None:
         return msgspec.json.decode(path.read_bytes(), type=State)
     except (OSError, msgspec.DecodeError, RecursionError, UnicodeError):
         return None
-
-
-def _locked(path: Path, target: Path) -> IO[bytes]:
-    """Open a file that no other process has open in this way; the system forgets it on any end."""
-    file = path.open("ab")
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some network file systems have no locks.
-        if error.errno in _BUSY:
-            file.close()
-            message = f"another process is recording into {target}: wait, or choose another folder."
-            raise InputError(message) from None
-    return file

@@ -11,6 +11,8 @@ EXTRAS = {
     "anndata": (("h5py",), "h5ad files"),
     "hdf5": (("h5py",), "HDF5 files"),
     "zarr": (("zarr",), "zarr folders"),
+    "lance": (("pylance",), "Lance tables"),
+    "index": (("faiss-cpu",), "search in FAISS indexes"),
     "plot": (("matplotlib",), "figures"),
     "images": (("pillow", "h5py"), "published image sets"),
     "boost": (("lightgbm",), "boosted trees of `upto batches`, DCI by LightGBM"),
@@ -26,7 +28,7 @@ EXTRAS = {
 INSTEAD = {"harmony": "harmonypy"}
 """A package that does what an extra does, where that cannot be installed."""
 
-_MODULES = {"pillow": "PIL"}
+_MODULES = {"pillow": "PIL", "pylance": "lance", "faiss-cpu": "faiss"}
 
 
 def check_extra(extra: str, what: str) -> None:

@@ -36,10 +36,10 @@ _LABEL_BYTES = 8
 
 def read_parquet(request: Request) -> Contents:
     """Read a parquet file: its labels at once, its features by row group."""
-    file = _open(request.path)
-    layout = table_layout(request, _kinds(file.schema_arrow))
+    file = open_parquet(request.path)
+    layout = table_layout(request, column_kinds(file.schema_arrow))
     keep = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
-    columns = _columns(request.path, file, keep)
+    columns = parquet_values(request.path, file, keep)
     rows = ParquetRows(request.path, layout.features)
     return Contents(
         rows=rows,
@@ -51,17 +51,17 @@ def read_parquet(request: Request) -> Contents:
 
 def parquet_labels(request: Request) -> tuple[str, NDArray[Any]]:
     """Read one column of a parquet file."""
-    file = _open(request.path)
-    name = label_column(request, _kinds(file.schema_arrow))
-    return name, _columns(request.path, file, [name])[name]
+    file = open_parquet(request.path)
+    name = label_column(request, column_kinds(file.schema_arrow))
+    return name, parquet_values(request.path, file, [name])[name]
 
 
 def parquet_columns(request: Request) -> Columns:
     """Read all columns of a parquet file but lists; the key is a prefix of their names."""
-    file = _open(request.path)
-    layout = column_layout(request, _kinds(file.schema_arrow))
+    file = open_parquet(request.path)
+    layout = column_layout(request, column_kinds(file.schema_arrow))
     names = [*layout.labels, *([layout.ids] if layout.ids is not None else [])]
-    columns = _columns(request.path, file, names)
+    columns = parquet_values(request.path, file, names)
     return Columns(
         ids=None if layout.ids is None else columns[layout.ids],
         columns={name: columns[name] for name in layout.labels},
@@ -70,7 +70,7 @@ def parquet_columns(request: Request) -> Columns:
 
 def parquet_kinds(path: Path) -> dict[str, ColumnKind]:
     """Return the kind of each column of a parquet file."""
-    return _kinds(_open(path).schema_arrow)
+    return column_kinds(open_parquet(path).schema_arrow)
 
 
 class ParquetRows(BlockRows):
@@ -98,7 +98,7 @@ class ParquetRows(BlockRows):
         file = self._opened(path.absolute())
         with damage_reported(path):
             schema = file.schema_arrow
-            sizes = _group_sizes(path, file)
+            sizes = group_sizes(path, file)
             self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
             types = [schema.field(name).type for name in names]
             self._is_list = _kind(types[0]) == "list"
@@ -166,7 +166,7 @@ class ParquetRows(BlockRows):
 
         begin, end = self._bounds(group)
         # A file of its own: other threads may read from the shared one meanwhile.
-        batches = _open(self.path).iter_batches(
+        batches = open_parquet(self.path).iter_batches(
             max(1, _BATCH_BYTES // self._row_bytes), row_groups=[group], columns=[*self.names]
         )
         row = begin
@@ -223,7 +223,7 @@ class ParquetRows(BlockRows):
 
     def _opened(self, path: Path) -> Any:
         if self._file is None:
-            self._file = _open(path)
+            self._file = open_parquet(path)
         return self._file
 
     def _bounds(self, group: int) -> tuple[int, int]:
@@ -254,7 +254,8 @@ class ParquetRows(BlockRows):
         self._prepare()
 
 
-def _open(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
+    """Open a parquet file and check the names of its columns."""
     try:
         import pyarrow.parquet as pq
     except ImportError:
@@ -270,7 +271,8 @@ def _open(path: Path) -> Any:
     return file
 
 
-def _kinds(schema: Any) -> dict[str, ColumnKind]:
+def column_kinds(schema: Any) -> dict[str, ColumnKind]:
+    """Return the kind of each column of an Arrow schema; others are left out."""
     import pyarrow.types as pt
 
     nested = (pt.is_struct, pt.is_map, pt.is_union)
@@ -298,17 +300,19 @@ def _kind(type_: Any) -> ColumnKind:
     return "text"
 
 
-def _columns(path: Path, file: Any, names: list[str]) -> dict[str, NDArray[Any]]:
+def parquet_values(path: Path, file: Any, names: list[str]) -> dict[str, NDArray[Any]]:
+    """Read columns of an open parquet file at once."""
     with damage_reported(path):
-        n_rows = sum(_group_sizes(path, file))
+        n_rows = sum(group_sizes(path, file))
         check_declared(path, n_rows * _LABEL_BYTES, path.stat().st_size, "labels")
         table = file.read(columns=list(dict.fromkeys(names)))
         if table.num_rows != n_rows:
             raise InputError(damaged(path, f"{n_rows} rows decode to {table.num_rows}"))
-        return {name: _labels(table.column(name), column_of(path, name)) for name in names}
+        return {name: label_values(table.column(name), column_of(path, name)) for name in names}
 
 
-def _group_sizes(path: Path, file: Any) -> list[int]:
+def group_sizes(path: Path, file: Any) -> list[int]:
+    """Return the number of rows of each row group of an open parquet file."""
     metadata = file.metadata
     sizes = [int(metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
     if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
@@ -317,7 +321,8 @@ def _group_sizes(path: Path, file: Any) -> list[int]:
     return sizes
 
 
-def _labels(column: Any, where: str) -> NDArray[Any]:
+def label_values(column: Any, where: str) -> NDArray[Any]:
+    """Return the values of a column as numbers or text."""
     import pyarrow.types as pt
 
     if pt.is_integer(column.type) or pt.is_floating(column.type) or pt.is_boolean(column.type):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from upto.core import Embeddings, InputError
 from upto.files.damage import sentences
+from upto.files.folders import is_folder_of_parts, is_lance
 from upto.files.packages import check_package
 from upto.files.request import Columns, Contents, Request, split_key
 from upto.files.signatures import check_exists, check_signature, check_suffix
@@ -100,8 +101,30 @@ FORMATS = (
         labels="safetensors_labels",
         columns="safetensors_columns",
     ),
+    Format(
+        suffixes=(".lance",),
+        module="lance_tables",
+        read="read_lance",
+        labels="lance_labels",
+        columns="lance_columns",
+    ),
+    Format(
+        suffixes=(".faiss",),
+        module="faiss_file",
+        read="read_faiss",
+        labels="faiss_labels",
+        columns="faiss_columns",
+    ),
     Format(suffixes=(".txt",), module="delimited", read=None, labels="line_labels"),
 )
+_PARTS = Format(
+    suffixes=(".parquet", ".pq"),
+    module="part_files",
+    read="read_parts",
+    labels="parts_labels",
+    columns="parts_columns",
+)
+"""Folders of parquet files."""
 
 
 def read_run(
@@ -234,12 +257,21 @@ def _format(request: Request, formats: Sequence[Format]) -> Format:
     check_exists(path)
     known = {suffix: entry for entry in formats for suffix in entry.suffixes}
     check_suffix(path, known)
+    entry = known[path.suffix.lower()] if path.suffix.lower() in known else known[".zarr"]
     if path.is_dir():
-        return known[".zarr"]
-    entry = known[path.suffix.lower()]
-    if entry is known[".zarr"]:
-        message = f"{path} is a file, but zarr is a folder: unpack it, or rename it if not zarr."
-        raise InputError(message)
+        if is_folder_of_parts(path):
+            entry = _PARTS
+        elif not is_lance(path):
+            entry = known[".zarr"]
+        check_package(path)
+        return entry
+    for suffix in (".zarr", ".lance"):
+        if entry is known[suffix]:
+            kind = suffix[1:]
+            message = (
+                f"{path} is a file, but {kind} is a folder: unpack it, or rename it if not {kind}."
+            )
+            raise InputError(message)
     check_signature(path, entry.signature)
     check_package(path)
     return entry

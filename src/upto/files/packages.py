@@ -18,6 +18,7 @@ EXTRA_OF = {
     ".h5": "hdf5",
     ".hdf5": "hdf5",
     ".zarr": "zarr",
+    ".lance": "lance",
 }
 """The extra that a suffix needs; formats without an entry need none."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError
+from upto.core import InputError, Rows
 from upto.core.errors import reason
 from upto.files.checksums import SummedPiece, verify
 from upto.files.damage import damage_reported
@@ -72,6 +73,42 @@ class BlockRows(ABC):
     def __repr__(self) -> str:
         size = " × ".join(map(str, self.shape))
         return f"{type(self).__name__}({str(self.path)!r}: {size} {self.dtype})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaterRows:
+    """The rows of another source from one on; other processes get the source's reader."""
+
+    source: Rows
+    first: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of these rows and of coordinates."""
+        n_rows, width = self.source.shape
+        return max(int(n_rows) - self.first, 0), int(width)
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the source."""
+        return self.source.dtype
+
+    @property
+    def path(self) -> Path:
+        """File of the source, if it has one."""
+        path: Path = getattr(self.source, "path")  # noqa: B009 - not all sources have one
+        return path
+
+    def __getitem__(self, key: slice) -> Any:
+        start, stop, step = key.indices(self.shape[0])
+        return self.source[start + self.first : stop + self.first : step]
+
+
+def rows_from(rows: Rows, first: int) -> Any:
+    """Return the rows from one on."""
+    if first == 0:
+        return rows
+    return rows[first:] if isinstance(rows, np.ndarray) else LaterRows(rows, first)
 
 
 class StoredRows(BlockRows):

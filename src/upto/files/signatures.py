@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from upto.core import InputError
 from upto.core.files import is_zarr
 from upto.core.read_file import check_readable
+from upto.files.folders import is_folder_of_parts, is_lance
 from upto.files.request import listed
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def check_suffix(path: Path, known: Iterable[str]) -> None:
             f"one: {_REMEDY}"
         )
         raise InputError(message)
-    if path.is_dir() and not is_zarr(path):
+    if path.is_dir() and not (is_zarr(path) or is_lance(path) or is_folder_of_parts(path)):
         message = (
             f"{path} is a folder, but not a zarr folder: pass a file in it, or a manifest (.toml) "
             "that lists several."

@@ -29,7 +29,7 @@ LABEL_NAMES = ("label", "labels", "target", "class", "cluster", "batch", "plate"
 
 FEATURE_PREFIX = "feature_"
 METADATA_PREFIX = "Metadata_"
-_COMPONENT = re.compile(r"(un)?(ica|white)_\d+")
+_COMPONENT = re.compile(r"((un)?(ica|white)|aligned)_\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ safetensors, which store numbers only.
 from __future__ import annotations
 
 import errno
+import os
 import re
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from upto.core import Embeddings, InputError
+from upto.core.errors import reason
 from upto.core.files import check_outputs, check_target, is_zarr, replacing
+from upto.files.folders import is_folder_of_parts, is_lance
 from upto.files.hierarchies import ArrayRows
 from upto.files.packages import check_package
 from upto.files.plan import IDS, Plan, Put
@@ -26,7 +29,7 @@ from upto.files.rows import BlockRows
 from upto.files.runs import listed_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
     from numpy.typing import NDArray
@@ -44,23 +47,57 @@ class OutputFormat:
         File suffixes, in lower case.
     module, write
         Module of this package and its function that writes the format.
+    grows
+        Its class that writes what can be continued after an interrupt, as ``module:class``.
+    is_folder
+        Whether it is a folder.
     """
 
     suffixes: tuple[str, ...]
     module: str
     write: str
+    grows: str | None = None
+    is_folder: bool = False
 
 
 OUTPUT_FORMATS = (
-    OutputFormat(suffixes=(".npy",), module="write_arrays", write="write_npy"),
+    OutputFormat(
+        suffixes=(".npy",),
+        module="write_arrays",
+        write="write_npy",
+        grows="growing_arrays:GrowingNpy",
+    ),
     OutputFormat(suffixes=(".npz",), module="write_arrays", write="write_npz"),
     OutputFormat(suffixes=(".csv", ".tsv"), module="write_tables", write="write_text"),
     OutputFormat(suffixes=(".parquet", ".pq"), module="write_tables", write="write_parquet"),
     OutputFormat(suffixes=(".h5ad",), module="write_annotated", write="write_h5ad"),
     OutputFormat(suffixes=(".h5", ".hdf5"), module="write_hierarchies", write="write_hdf5"),
-    OutputFormat(suffixes=(".zarr",), module="write_hierarchies", write="write_zarr"),
+    OutputFormat(
+        suffixes=(".zarr",),
+        module="write_hierarchies",
+        write="write_zarr",
+        grows="growing_arrays:GrowingZarr",
+        is_folder=True,
+    ),
     OutputFormat(suffixes=(".safetensors",), module="write_arrays", write="write_safetensors"),
+    OutputFormat(
+        suffixes=(".lance",),
+        module="growing_tables",
+        write="write_lance",
+        grows="growing_tables:GrowingLance",
+        is_folder=True,
+    ),
+    OutputFormat(suffixes=(".faiss",), module="faiss_file", write="write_faiss"),
 )
+PARTS = OutputFormat(
+    suffixes=(".parquet/",),
+    module="growing_tables",
+    write="write_parts",
+    grows="growing_tables:GrowingParts",
+    is_folder=True,
+)
+"""A folder of parquet files."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -88,11 +125,14 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
         found = f"ends in {suffix}" if suffix else "has no suffix"
         message = f"{path} {found}, which upto does not write: end it in {listed([*known], 20)}."
         raise InputError(message)
-    entry = known[suffix]
+    entry = PARTS if is_parts(path) else known[suffix]
     check_package(target, "writing")
-    check_target(target, folder=_is_folder(target))
-    if target.is_dir() and not is_zarr(target):
-        message = f"{target} is a folder, but not zarr, and would be lost: choose another."
+    check_target(target, folder=entry.is_folder)
+    if target.is_dir() and not _is_output(target):
+        message = (
+            f"{target} is a folder, but not one of those that upto writes, and would be lost: "
+            "choose another."
+        )
         raise InputError(message)
     if suffix != ".h5ad":
         _refuse_inputs(target, inputs)
@@ -147,9 +187,39 @@ def open_writer(
     InputError
         If the file cannot or must not be written.
     """
+    return Writer(
+        *plan_output(
+            path,
+            like,
+            n_columns,
+            dtype=dtype,
+            prefix=prefix,
+            inputs=inputs,
+            source=source,
+            mixing=mixing,
+            stored=stored,
+            naming=naming,
+        )
+    )
+
+
+def plan_output(
+    path: str | Path,
+    like: Embeddings,
+    n_columns: int,
+    *,
+    dtype: str,
+    prefix: str,
+    inputs: Iterable[str | Path] = (),
+    source: str | Path | None = None,
+    mixing: NDArray[Any] | None = None,
+    stored: Mapping[str, Any] | None = None,
+    naming: Naming | None = None,
+) -> tuple[Plan, OutputFormat]:
+    """Return what `open_writer` writes, from its parameters, and in which format."""
     target = Path(path).expanduser()
     inputs = [*inputs, *([like.rows.path] if isinstance(like.rows, BlockRows) else [])]
-    entry = check_output(target, inputs=inputs)
+    entry = check_output(path, inputs=inputs)
     found = _annotated_source(like, source)
     if found is None or found[0].resolve() != target.resolve():
         _refuse_inputs(target, inputs)
@@ -157,7 +227,7 @@ def open_writer(
         path=target,
         like=like,
         n_columns=n_columns,
-        dtype=np.dtype(dtype),
+        dtype=np.dtype("float32" if target.suffix.lower() == ".faiss" else dtype),
         prefix=prefix,
         source=found,
         mixing=mixing,
@@ -165,7 +235,21 @@ def open_writer(
         features=() if naming is None else naming.features,
         ids_name=IDS if naming is None or naming.ids is None else naming.ids,
     )
-    return Writer(plan, entry)
+    return plan, entry
+
+
+def is_parts(path: str | Path) -> bool:
+    """Return whether a parquet output is a folder of files: its name ends in ``/``, or it is one.
+
+    Examples
+    --------
+    >>> is_parts("carried.parquet/"), is_parts("carried.parquet")
+    (True, False)
+    """
+    target = Path(path).expanduser()
+    if target.suffix.lower() not in (".parquet", ".pq"):
+        return False
+    return str(path).endswith(("/", os.sep)) or is_folder_of_parts(target)
 
 
 class Writer:
@@ -177,9 +261,14 @@ class Writer:
         What to write, and the final destination.
     entry
         The format.
+    check
+        Function that is called with what was written, before it gets its name.
     """
 
-    def __init__(self, plan: Plan, entry: OutputFormat) -> None:
+    def __init__(
+        self, plan: Plan, entry: OutputFormat, check: Callable[[Path], object] | None = None
+    ) -> None:
+        self._check = check
         self.shape = plan.shape
         self.dtype = plan.dtype
         self.n_written = 0
@@ -237,39 +326,58 @@ class Writer:
     @contextmanager
     def _opened(self) -> Iterator[Put]:
         write = getattr(import_module(f"upto.files.{self._entry.module}"), self._entry.write)
-        with (
-            replacing(self._plan.path, folder=_is_folder(self._plan.path)) as temporary,
-            write(replace(self._plan, path=temporary)) as put,
-        ):
-            yield put
-            if self.n_written < self.shape[0]:
-                message = (
-                    f"{self._plan.path} was not written: only {self.n_written} of "
-                    f"{self.shape[0]} rows were passed."
-                )
-                raise InputError(message)
+        with replacing(self._plan.path, folder=self._entry.is_folder) as temporary:
+            with write(replace(self._plan, path=temporary)) as put:
+                yield put
+                if self.n_written < self.shape[0]:
+                    message = (
+                        f"{self._plan.path} was not written: only {self.n_written} of "
+                        f"{self.shape[0]} rows were passed."
+                    )
+                    raise InputError(message)
+            if self._check is not None:
+                self._check(temporary)
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        try:
+        with failures_reported(self._plan.path, lambda: (self.n_written, self.shape[0])):
             yield
-        except InputError:
-            raise
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            # Libraries raise these when a write fails or they cannot store a name or a text.
-            path, written = self._plan.path, f"{self.n_written} of {self.shape[0]} rows"
-            if _errno(error) in _FULL:
-                message = (
-                    f"{path} could not be written: the disk was full after {written}. Free some "
-                    "space or write to another disk."
-                )
-            else:
-                why = getattr(error, "strerror", None) or error
-                message = (
-                    f"{path} could not be written after {written} ({why}): correct that, or write "
-                    "another format or to another folder."
-                )
-            raise InputError(message) from None
+
+
+@contextmanager
+def failures_reported(
+    path: Path, written: Callable[[], tuple[int, int]], kept: str = ""
+) -> Iterator[None]:
+    """Turn errors of libraries that write a file into one sentence.
+
+    Parameters
+    ----------
+    path
+        The output.
+    written
+        Function that returns the number of rows that were written, and of all rows.
+    kept
+        What becomes of rows that were written before the disk was full.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        # Libraries raise these when a write fails or they cannot store a name or a text.
+        rows = "{} of {} rows".format(*written())
+        if _is_full(error):
+            message = (
+                f"{path} could not be written: the disk was full after {rows}. Free some "
+                f"space {kept or 'or write to another disk'}."
+            )
+        else:
+            why = reason(getattr(error, "strerror", None) or error)
+            message = (
+                f"{path} could not be written after {rows} ({why}): correct that, or write "
+                "another format or to another folder."
+            )
+        raise InputError(message) from None
 
 
 def _annotated_source(like: Embeddings, source: str | Path | None) -> tuple[Path, str] | None:
@@ -288,13 +396,14 @@ def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
     check_outputs({"": target}, [run.path for each in inputs for run in listed_in(each)])
 
 
-def _is_folder(target: Path) -> bool:
-    return target.suffix.lower() == ".zarr"
+def _is_output(folder: Path) -> bool:
+    """Return whether a folder is one that upto writes."""
+    return is_zarr(folder) or is_lance(folder) or is_folder_of_parts(folder)
 
 
-def _errno(error: BaseException) -> int | None:
-    """Return the system's error number; HDF5 only mentions it in its message on closing a file."""
+def _is_full(error: BaseException) -> bool:
+    """Return whether a disk was full; HDF5 and Lance only mention the system's error number."""
     number = getattr(error, "errno", None)
-    if number is None and (told := re.search(r"errno = (\d+)", str(error))):
+    if number is None and (told := re.search(r"(?:errno = |os error )(\d+)", str(error))):
         number = int(told[1])
-    return number
+    return number in _FULL

@@ -23,7 +23,7 @@ def write_npy(plan: Plan) -> Iterator[Put]:
     """Write one array, without ids and columns."""
     # Not a memory map: a disk that fills up while a mapped page is written ends the process.
     with plan.path.open("xb") as file:
-        _write_header(file, plan.shape, plan.dtype)
+        write_header(file, plan.shape, plan.dtype)
         yield lambda block: file.write(block.data)
 
 
@@ -35,7 +35,7 @@ def write_npz(plan: Plan) -> Iterator[Put]:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 npy_format.write_array(member, values, allow_pickle=False)
         with archive.open(f"{plan.prefix}.npy", "w", force_zip64=True) as member:
-            _write_header(member, plan.shape, plan.dtype)
+            write_header(member, plan.shape, plan.dtype)
             yield lambda block: member.write(block.data)
 
 
@@ -48,7 +48,8 @@ def write_safetensors(plan: Plan) -> Iterator[Put]:
         yield lambda block: file.write(block.astype(little, copy=False).data)
 
 
-def _write_header(file: IO[bytes], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+def write_header(file: IO[bytes], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    """Write the header of an npy file, which leaves room for a longer shape."""
     header = {
         "descr": npy_format.dtype_to_descr(dtype),
         "fortran_order": False,

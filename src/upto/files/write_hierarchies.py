@@ -10,7 +10,7 @@ from upto.files.safe_hdf5 import open_hdf5
 from upto.signals import hold_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -36,11 +36,7 @@ def write_zarr(plan: Plan) -> Iterator[Put]:
 
     with hold_signals():
         group = zarr.open_group(plan.path, mode="w-")
-        for name, values in plan.labels(taken=(plan.prefix,)).items():
-            if values.dtype.kind == "U":
-                group.create_array(name, shape=values.shape, dtype=str)[:] = values.astype(object)
-            else:
-                group.create_array(name, data=values)
+        write_zarr_vectors(group, plan.labels(taken=(plan.prefix,)))
         chunks = (plan.group_rows, plan.n_columns)
         array = group.create_array(plan.prefix, shape=plan.shape, dtype=plan.dtype, chunks=chunks)
     # A chunk is written at once: filling it in parts would read and compress it again each time.
@@ -69,6 +65,16 @@ def filler(array: Any, careful: Careful = nullcontext) -> Put:
         written += len(block)
 
     return put
+
+
+def write_zarr_vectors(group: Any, vectors: Mapping[str, NDArray[Any]]) -> None:
+    """Write numbers or text as arrays of a zarr group."""
+    for name, values in vectors.items():
+        if values.dtype.kind == "U":
+            made = group.create_array(name, shape=values.shape, dtype=str, overwrite=True)
+            made[:] = values.astype(object)
+        else:
+            group.create_array(name, data=values, overwrite=True)
 
 
 def create_vector(group: Any, name: str, values: NDArray[Any]) -> Any:

@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, InputError, choose_progress
+from upto.core.errors import ArgumentError
+from upto.core.files import check_outputs, check_target
 from upto.engines import choose_engine
 from upto.files import check_output, open_writer
 from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.packages import check_package
-from upto.files.survey import place_runs, survey_runs
+from upto.files.request import split_key
+from upto.transforms.bad_rows import check_bad_rows
+from upto.transforms.carried import Carried, carry_to_file
 from upto.transforms.coordinate_names import places_among
 from upto.transforms.kinds import kind_of
 from upto.transforms.save import describe_transform, load_transform
+from upto.transforms.spot_check import check_verify
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from upto.core import Progress
     from upto.engines.base import Engine
     from upto.files.accept import Run
+    from upto.transforms.bad_rows import BadRows
     from upto.transforms.kinds import Map, Transform
 
 
@@ -33,12 +41,18 @@ def apply_transform(
     *,
     output: str | Path,
     inverse: bool = False,
+    bad_rows: BadRows = "refuse",
+    verify: int = 1000,
+    resume: bool = True,
     engine: Engine | str | None = None,
     progress: Progress | bool | None = None,
 ) -> tuple[str, ...]:
     """Apply a fitted transform to the rows of another run, or undo it, and write the result.
 
-    Rows are read, transformed and written block by block, so the run may be larger than memory.
+    Rows are read, transformed and written block by block, in one pass, so the run may be larger
+    than memory. Ids and columns are in memory. After an interrupt or on a full disk, what was
+    written of some formats stays beside the output, as ``….unfinished``, for the same call to
+    continue.
     Columns are matched by name if both the transform and the run have column names. Runs in single
     or half precision are written in single precision, others in double.
 
@@ -51,10 +65,20 @@ def apply_transform(
         An array, a tensor, a data frame, an AnnData or xarray object, a path or `Embeddings`, as
         `as_embeddings` takes it.
     output
-        Output file; the run's ids and columns are copied to it.
+        Output file; the run's ids and columns are copied to it. A name that ends in
+        ``.parquet/`` is a folder of parquet files.
     inverse
         Apply the inverse: map components back to coordinates, or rows of an aligner's target back
         to its source.
+    bad_rows
+        What is done with rows that have NaN or infinite values: ``"refuse"`` is an error that
+        names them, ``"drop"`` leaves them out with their ids and labels, ``"keep"`` writes NaN.
+    verify
+        Number of random rows that are read back and compared with the map of the source before
+        the output gets its name. 0 for none.
+    resume
+        Whether to continue what an interrupted call with the same arguments wrote, to a npy, zarr
+        or Lance output or a folder of parquet files; otherwise it is deleted.
     engine
         Engine for the passes, an object or a name.
     progress
@@ -64,13 +88,13 @@ def apply_transform(
     Returns
     -------
     tuple of str
-        Notes on anything unexpected, such as reordered columns.
+        Notes on anything unexpected, such as reordered columns or rows left out.
 
     Raises
     ------
     InputError
-        If the run does not fit the transform, the transform has no inverse, or a file cannot be
-        read or written.
+        If the run does not fit the transform, has bad rows, the transform has no inverse, a file
+        cannot be read or written, or does not have the right numbers afterwards.
 
     Examples
     --------
@@ -83,6 +107,8 @@ def apply_transform(
     >>> bool(np.allclose(np.load(path), old[:, ::-1] + 5))
     True
     """
+    check_bad_rows(bad_rows)
+    check_verify(verify)
     engine, progress = choose_engine(engine), choose_progress(progress)
     check_package(Path(output), "writing")
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
@@ -90,35 +116,49 @@ def apply_transform(
     inputs = [each for each in (run, transform) if isinstance(each, str | Path)]
     check_output(output, inputs=inputs)
     embeddings = single_run(run, "apply_transform")
+    _check_width(fitted, embeddings, inverse=inverse)
     places = _places(fitted, kind.prefix, embeddings, inverse=inverse)
-    wanted = fitted._n_features_out if inverse else fitted.n_features_in_
-    if embeddings.n_features != wanted:
-        what = "the inverse of the transform" if inverse else "the transform"
-        message = (
-            f"{embeddings.name} has {embeddings.n_features} coordinates, but {what} takes "
-            f"{wanted}: give a run of the kind it was fitted to."
-        )
-        raise InputError(message)
-    backward = kind.backward(fitted) if inverse else None
-    (placed,) = place_runs(engine, [embeddings])
-    survey_runs(engine, [placed], at_least=1, varying=False)
-    with progress.task("apply", 1) as advance:
-        write_transformed(
-            engine,
-            placed.rows,
-            embeddings,
-            fitted,
-            output,
-            inputs,
-            backward=backward,
-            places=places,
-        )
-        advance(1)
-    if places is None:
-        return ()
+    mapping, options = _what_is_written(
+        fitted, embeddings, kind.backward(fitted) if inverse else None, places
+    )
+    carried = Carried(
+        run=embeddings,
+        mapping=mapping,
+        output=output,
+        options={**options, "inputs": inputs},
+        transform=fitted,
+        bad_rows=bad_rows,
+        verify=verify,
+        resume=resume,
+    )
+    notes = [] if places is None else [_reordered(embeddings)]
+    with progress.task("apply", embeddings.n_samples) as advance:
+        return (*notes, *carry_to_file(engine, carried, advance))
+
+
+def _check_width(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
+    widths = [transform.n_features_in_, transform._n_features_out]
+    wanted, other = widths[::-1] if inverse else widths
+    found = embeddings.n_features
+    if found == wanted:
+        return
+    what = "the inverse of the transform" if inverse else "the transform"
+    message = f"{embeddings.name} has {found} coordinates, but {what} takes {wanted}: "
+    if found != other:
+        msg = f"{message}give a run of the kind it was fitted to."
+        raise InputError(msg)
+    names = [getattr(transform, f"{each}_name_", None) for each in ("source", "target")]
+    if None not in names:
+        message = f"{message[:-2]}; the map goes from {names[0]} to {names[1]}: "
+    remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
+    msg = f"{message}{remedy}, or fit a map the other way."
+    raise ArgumentError(msg, inverse=True)
+
+
+def _reordered(embeddings: Embeddings) -> str:
     return (
         f"the columns of {embeddings.name} are not in the order the transform was fitted to: "
-        "they were matched by name",
+        "they were matched by name"
     )
 
 
@@ -152,11 +192,24 @@ def write_transformed(
     transform: Transform,
     output: str | Path,
     inputs: list[str | Path],
-    *,
-    backward: Map | None = None,
-    places: NDArray[np.intp] | None = None,
 ) -> None:
-    """Write transformed rows, with the ids and columns of their run.
+    """Write transformed rows, with the ids and columns of their run."""
+    mapping, options = _what_is_written(transform, embeddings, None, None)
+    writer = open_writer(
+        output, embeddings, len(mapping.target_mean), **{**options, "inputs": inputs}
+    )
+    function, params = mapping.block_function()
+    with writer as out:
+        engine.map_blocks(function, rows, params=params, out=out)
+
+
+def _what_is_written(
+    transform: Transform,
+    embeddings: Embeddings,
+    backward: Map | None,
+    places: NDArray[np.intp] | None,
+) -> tuple[Map, dict[str, Any]]:
+    """Return the map from the columns of a run, and the options of the writer of its images.
 
     `backward` is the inverse of the transform, if that is to be applied; `places` is the position
     of each coordinate of the rows among its inputs.
@@ -170,17 +223,85 @@ def write_transformed(
         mixing = None if mixing is None else mixing[places]
     names = fitted_names(transform) if inverse else target_names(transform)
     is_single = np.dtype(embeddings.rows.dtype) in (np.dtype("float16"), np.dtype("float32"))
-    writer = open_writer(
-        output,
-        embeddings,
-        len(mapping.target_mean),
-        dtype="float32" if is_single else "float64",
-        prefix="feature" if inverse else kind.prefix,
-        inputs=inputs,
-        mixing=mixing,
-        stored=None if inverse else describe_transform(transform),
-        naming=Naming(features=names) if names else None,
-    )
-    function, params = mapping.block_function()
-    with writer as out:
-        engine.map_blocks(function, rows, params=params, out=out)
+    return mapping, {
+        "dtype": "float32" if is_single else "float64",
+        "prefix": "feature" if inverse else kind.prefix,
+        "mixing": mixing,
+        "stored": None if inverse else describe_transform(transform),
+        "naming": Naming(features=names) if names else None,
+    }
+
+
+def apply_to_files(
+    transform: str | Path | Transform, runs: Run | Sequence[Run], output: str | Path, **options: Any
+) -> tuple[str, ...]:
+    """Apply a transform to one run and write a file, or to several files and write a folder.
+
+    Parameters
+    ----------
+    transform
+        A fitted estimator, or the file it was saved to.
+    runs
+        A run, or a list of files.
+    output
+        The file; for several files, a folder, which is made if needed and in which each keeps its
+        name, or ``folder/*.parquet`` for the same name with another suffix.
+    options
+        Further arguments of `apply_transform`.
+
+    Returns
+    -------
+    tuple of str
+        Notes on anything unexpected, each beginning with its file if there are several.
+
+    Raises
+    ------
+    InputError
+        As `apply_transform`, or if two files would get the same name.
+    """
+    if not isinstance(runs, list | tuple):
+        return apply_transform(transform, runs, output=output, **options)
+    if len(runs) == 1 and not _is_folder_of_outputs(output):
+        return apply_transform(transform, runs[0], output=output, **options)
+    targets = _targets(runs, output)
+    fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
+    given = [each for each in (*runs, transform) if isinstance(each, str | Path)]
+    inputs = [split_key(each)[0] for each in given]
+    # Before the first is carried, which may take hours.
+    check_outputs({str(target): target for target in targets}, inputs)
+    notes = []
+    for run, target in zip(runs, targets, strict=True):
+        found = apply_transform(fitted, run, output=target, **options)
+        notes += [f"{target.name}: {note}" for note in found]
+    return tuple(notes)
+
+
+def _is_folder_of_outputs(output: str | Path) -> bool:
+    path = Path(output).expanduser()
+    return path.stem == "*" or not path.suffix
+
+
+def _targets(runs: Sequence[Run], output: str | Path) -> list[Path]:
+    files = [run for run in runs if isinstance(run, str | Path)]
+    if len(files) < len(runs):
+        message = "several runs are given as files, whose names their outputs keep."
+        raise InputError(message)
+    pattern = Path(output).expanduser()
+    is_pattern = pattern.stem == "*"
+    if not is_pattern and pattern.suffix:
+        message = (
+            f"{output} is one file for {len(runs)} runs: give a folder, or "
+            f"folder/*{pattern.suffix}."
+        )
+        raise InputError(message)
+    folder = pattern.parent if is_pattern else pattern
+    names = [split_key(run)[0].name for run in files]
+    if is_pattern:
+        names = [Path(name).with_suffix(pattern.suffix).name for name in names]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        message = f"two runs would be written to {folder / twice}: rename one of them."
+        raise InputError(message)
+    check_target(folder, folder=True)
+    folder.mkdir(exist_ok=True)
+    return [folder / name for name in names]

@@ -158,12 +158,15 @@ REFUSED = {
     "width": ({"run": np.ones((9, 4))}, "run has 4 coordinates, but the transform takes 3: give"),
     "target": (
         {"run": np.ones((9, 3)), "inverse": True},
-        "run has 3 coordinates, but the inverse of the transform takes 5: give",
+        "run has 3 coordinates, but the inverse of the transform takes 5: leave out inverse=True",
     ),
-    "missing values": ({"run": np.full((9, 3), np.nan)}, "27 values that are NaN or infinite"),
+    "missing values": (
+        {"run": np.full((9, 3), np.nan)},
+        "9 rows with NaN or infinite values, row 0, row 1, row 2 and 6 more",
+    ),
     "beyond float32": (
         {"run": np.full((9, 3), 3e38, dtype=np.float32)},
-        "some values of rows 0 to 9 are beyond the range of float32. Rescale",
+        "the image of row 0 of run is beyond the range of float32: rescale",
     ),
     "format": ({"run": np.ones((9, 3)), "output": "out.xlsx"}, "does not write"),
 }
