@@ -9,8 +9,8 @@ RULES = (
         code="UP101",
         title="pairs unlike the index",
         severity="warning",
-        meaning="More than one in twenty rows of the index are farther from every fitted pair than "
-        "99 % of the held-out pairs are.",
+        meaning="At least twice as many rows of the index as of the held-out pairs are far from "
+        "every fitted pair.",
         matters="The recall was measured on rows like the pairs. Maps are not judged where the "
         "index has rows and the pairs have none, and flexible maps fail there first.",
         remedy="Draw the rows that are embedded again at random from the index, and align again.",
@@ -51,9 +51,9 @@ RULES = (
         title="recall extrapolated far",
         severity="warning",
         meaning="The index has more than 32 times as many rows as were judged.",
-        matters="The recall in an index of that size is an extrapolation: a straight line through "
-        "the logarithm of the odds over the logarithm of the size. Its interval includes how much "
-        "the line bends where it was measured, not what happens beyond.",
+        matters="The recall in an index of that size is an extrapolation from how it fell among "
+        "the rows that were searched. Its interval includes how much that varied from doubling to "
+        "doubling of the size, not what happens beyond.",
         remedy="Embed more rows of the index again, so that more are held out; or search a sample "
         "of the carried index with queries whose true neighbours you know.",
     ),

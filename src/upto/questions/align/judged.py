@@ -11,7 +11,7 @@ from upto.core import Estimate, random_stream
 from upto.evidence.intervals import mean_intervals, r_squared
 from upto.measures.nearest import Metric, Searchable, unit_rows
 from upto.measures.recall import Searches, depth_for, recall_estimates, search
-from upto.questions.align.result import CarryingMap, Yardstick
+from upto.questions.align.result import MIXED, CarryingMap, Yardstick
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from upto.questions.align.pairs import Pairs
 
 MOST_QUERIES = 2_000
-MIXED = "half embedded again"
-"""Baseline: half of the index is carried, and the other half is embedded again."""
 _BACK = " back"
 
 

@@ -130,7 +130,11 @@ def align(
     """
     _check_options(metric, at, enough, held_out, seed)
     engine, progress = choose_engine(engine), choose_progress(progress)
-    first, second = take_runs((old, new), ids=ids)
+    taken = take_runs((old, new), ("old", "new"), ids=ids)
+    if len(taken) != 2:
+        message = f"old and new are two runs, but {len(taken)} were given: name one of each."
+        raise InputError(message)
+    first, second = taken
     index = _index(first, second, apply)
     if output is not None and apply is None:
         message = f"output is {str(output)!r}, but there is nothing to carry: pass apply."

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Advice = Literal["carry", "unclear", "embed again"]
+MIXED = "half new"
+"""Baseline: half of the index is carried, and the other half is embedded again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,12 @@ class CarryingMap(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yardstick(Record):
-    """Recall without a map: embedding everything again, the old model alone, no map, or chance."""
+    """Recall to compare maps with.
+
+    It is that of embedding everything again, of an index of which half is embedded again and half
+    carried, of the old model alone, of new queries in the old index without a map (if the widths
+    are equal), or of chance.
+    """
 
     name: str
     recall: tuple[Estimate, ...]

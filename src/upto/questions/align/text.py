@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 from upto.core import Estimate, Finding
 from upto.questions.align.carriers import AFFINE, PHRASES
-from upto.questions.align.judged import MIXED
+from upto.questions.align.result import MIXED
+from upto.questions.align.unlike import FAR_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from upto.questions.align.result import Advice, AlignResult, CarryingMap, PairsPoint
 
-FEW_QUERIES, FAR, UNLIKE, CARRIED_LENGTHS, WORTH = 200, 32, 0.05, 0.9, 0.01
-"""Limits of the findings: queries, index over judged rows, share of unlike rows, correlation of
-lengths, and gain by the last doubling of the pairs."""
+FEW_QUERIES, FAR, CARRIED_LENGTHS, WORTH = 200, 32, 0.9, 0.01
+"""Limits of the findings: queries, index over judged rows, correlation of lengths, and gain by the
+last doubling of the pairs."""
 
 
 def advise(recall: Estimate, enough: float) -> Advice:
@@ -69,11 +70,13 @@ def _share(found: Estimate) -> str:
 
 def remarks(result: AlignResult, lengths: float) -> Iterator[Finding]:
     """Yield the findings; `lengths` is the correlation of mapped lengths with true ones."""
-    if result.unlike is not None and result.unlike > UNLIKE:
+    # Of few pairs, the distance that one in ten exceeds is not known well.
+    most = FAR_PAIRS + max(FAR_PAIRS, 4 * (FAR_PAIRS * (1 - FAR_PAIRS) / result.n_rows) ** 0.5)
+    if result.unlike is not None and result.unlike > most:
         yield Finding(
             code="UP101",
-            message=f"{result.unlike:.0%} of the sampled rows of the index are farther from every "
-            "fitted pair than 99% of the held-out pairs are.",
+            message=f"{result.unlike:.0%} of the sampled rows of the index are far from every "
+            f"fitted pair, compared with {FAR_PAIRS:.0%} of the held-out pairs.",
         )
     if result.metric != "cosine" and lengths < CARRIED_LENGTHS:
         yield Finding(
