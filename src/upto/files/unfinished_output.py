@@ -121,6 +121,7 @@ class UnfinishedOutput:
                 self._lock = locked(self.folder / _LOCK, busy)
                 self._continue()
             except BaseException:
+                self._grown.close()
                 self._release()
                 raise
         return self
