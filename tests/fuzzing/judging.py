@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
@@ -240,6 +241,8 @@ READERS = {
     "txt": _label_reader("run.txt"),
     "parquet": _run_reader("run.parquet"),
     "parquet_lists": _run_reader("run.parquet"),
+    "parts": _run_reader("run.parquet"),
+    "faiss": _run_reader("run.faiss"),
     "hdf5": _run_reader("run.h5"),
     "h5ad": _run_reader("run.h5ad::X_emb"),
     "zarr2": _run_reader("run.zarr"),
@@ -336,6 +339,14 @@ def _safetensors_oracle(folder: Path) -> list[np.ndarray]:
     return [*load_file(folder / "run.safetensors").values()]
 
 
+def _faiss_oracle(folder: Path) -> list[np.ndarray]:
+    import faiss
+
+    index = faiss.read_index(str(folder / "run.faiss"))
+    inner = faiss.downcast_index(getattr(index, "index", index))
+    return [inner.reconstruct_n(0, inner.ntotal)]
+
+
 ORACLES = {
     "npy": lambda folder: [np.load(folder / "run.npy", allow_pickle=False)],
     "npy_labels": lambda folder: [np.load(folder / "run.npy", allow_pickle=False)],
@@ -343,6 +354,8 @@ ORACLES = {
     "npz_packed": _npz_oracle,
     "parquet": _parquet_oracle,
     "parquet_lists": _parquet_oracle,
+    "parts": _parquet_oracle,
+    **({"faiss": _faiss_oracle} if find_spec("faiss") else {}),
     "hdf5": _hdf5_oracle,
     "h5ad": _hdf5_oracle,
     "zarr2": _zarr_oracle,

@@ -73,6 +73,26 @@ def parquet_lists(folder):
     pq.write_table(table, folder / "run.parquet", row_group_size=50, compression="none")
 
 
+def parts(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder / "run.parquet").mkdir()
+    table = pa.table({"id": np.arange(N_ROWS), "emb": list(_rows()), "label": _labels()})
+    for number, start in enumerate(range(0, N_ROWS, 70)):
+        part = table.slice(start, 70)
+        pq.write_table(part, folder / "run.parquet" / f"part-{number}.parquet", row_group_size=30)
+
+
+def faiss(folder):
+    from upto.core import Embeddings
+    from upto.files import open_writer
+
+    like = Embeddings(rows=_rows(), ids=np.arange(N_ROWS))
+    with open_writer(folder / "run.faiss", like, N_COLUMNS) as writer:
+        writer[0:N_ROWS] = _rows()
+
+
 def hdf5(folder):
     import h5py
 
@@ -277,6 +297,8 @@ SEEDS = {
         txt,
         parquet,
         parquet_lists,
+        parts,
+        faiss,
         hdf5,
         h5ad,
         zarr2,

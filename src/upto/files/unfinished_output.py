@@ -121,6 +121,7 @@ class UnfinishedOutput:
                 self._lock = locked(self.folder / _LOCK, busy)
                 self._continue()
             except BaseException:
+                self._grown.close()
                 self._release()
                 raise
         return self
@@ -134,13 +135,16 @@ class UnfinishedOutput:
         if error is None:
             self._release()
             return
+        # A state may be on its way to the disk.
+        with suppress(Exception):
+            self._is_saved(wait=True)
         with suppress(Exception):
             self._grown.close()
         is_full = "the disk was full" in str(error)
         if (self._is_on_disk or is_full) and self._grown.settled[0]:
             # Without room for another state, the one before it stays.
             with suppress(Exception):
-                clean_up(self._save_last)
+                clean_up(lambda: self._save(self._state()))
         if not self._is_on_disk:
             self.discard()
         elif not isinstance(error, UptoError):
@@ -218,11 +222,6 @@ class UnfinishedOutput:
         if self._saver is not None:
             self._saving = self._saver.submit(self._save, self._state())
         self._saved_at = time.monotonic()
-
-    def _save_last(self) -> None:
-        with suppress(Exception):
-            self._is_saved(wait=True)
-        self._save(self._state())
 
     def _state(self) -> State:
         n_rows, n_source = self._grown.settled

@@ -83,17 +83,15 @@ def check_written(
 
 def _places(n_rows: int, n_checked: int) -> Iterator[tuple[int, int]]:
     """Yield spans of rows; the first and the last row are among them."""
-    if n_checked >= n_rows:
+    if 2 * n_checked > n_rows:
         length, starts = min(n_rows, 10_000), np.arange(0, n_rows, min(n_rows, 10_000))
     else:
         count = min(_PLACES, n_checked)
         length = -(-n_checked // count)
         # A stratum for each, so that no large part of a file is left unseen.
-        edges = np.linspace(0, n_rows - length, count + 1)
-        drawn = np.random.default_rng(0).uniform(edges[:-1], edges[1:])
-        starts = np.clip(drawn.astype(np.intp), 0, n_rows - length)
-        starts[0] = 0
-        starts[-1] = n_rows - length
+        edges = np.linspace(0, n_rows, count + 1).astype(np.intp)
+        starts = np.random.default_rng(0).integers(edges[:-1], edges[1:] - length + 1)
+        starts[0], starts[-1] = 0, n_rows - length
     for start in starts:
         yield int(start), min(int(start) + length, n_rows)
 
