@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from upto.core import Result
 
 
+def _align():
+    rows = np.random.default_rng(7).normal(size=(200, 4))
+    return upto.align(rows, rows[:, ::-1] + 0.1 * rows**2, up_to="rigid", index_size=900)
+
+
 def _diversity():
     rng = np.random.default_rng(3)
     return upto.diversity(rng.normal(size=(40, 6)))
@@ -46,6 +51,7 @@ def _mixture():
 _MAKE = {
     "compare": sample_results.comparison,
     "compare, many runs": lambda: sample_results.matrix(n_runs=5),
+    "align": _align,
     "similarity": sample_similarities.similarities,
     "similarity, many runs": lambda: sample_similarities.similarities(5),
     "layers": lambda: sample_layers.layers(6, 4),

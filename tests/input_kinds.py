@@ -102,6 +102,7 @@ QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "similarity": lambda x, y: upto.similarity(
         x, y, measures="linear-cka", within=LABELS, permutations=19, half_samples=0
     ),
+    "align": lambda x, y: upto.align(x, y, up_to="rigid", at=(1, 3)),
     "layers": lambda x, y: upto.layers({"a": x, "b": y}, permutations=19, half_samples=0),
     "consensus": lambda x, y: upto.consensus(x, y, permutations=19),
     "unmix": lambda x, y=None: upto.unmix(x, held_out=0),

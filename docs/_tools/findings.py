@@ -358,6 +358,58 @@ prior = ([0.5, 0.5], [[0, 0], [9, 1]], [[1, 1], [1, 4]])
 rows = np.repeat([[0, 0], [9, 1]], 40, axis=0) + rng.uniform(-1, 1, size=(80, 2))
 result = upto.mixture(prior, prior, rows=[rows, rng.permutation(rows)], draws=0)
 """,
+    "UP101": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(300, 5))
+index = np.vstack([rng.laplace(size=(700, 5)), rng.laplace(size=(300, 5)) + 8])
+new = old @ rng.normal(size=(5, 6))
+result = upto.align(old, new, up_to="affine", metric="euclidean", apply=index)
+""",
+    "UP102": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(300, 5))
+new = (old + rng.laplace(size=(300, 5))) * rng.lognormal(0, 1, size=(300, 1))
+result = upto.align(old, new, up_to="affine", metric="inner-product")
+""",
+    "UP103": """\
+rng = np.random.default_rng(0)
+old = rng.normal(size=(1500, 3))
+new = np.hstack([old, 2 * np.sin(2 * old)])
+result = upto.align(old, new)
+""",
+    "UP104": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(150, 60))
+new = old @ rng.normal(size=(60, 60)) + rng.normal(size=(150, 60))
+result = upto.align(old, new, up_to="affine")
+""",
+    "UP105": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(1000, 5))
+new = old @ rng.normal(size=(5, 6)) + 0.1 * rng.normal(size=(1000, 6))
+result = upto.align(old, new, up_to="affine", index_size=200_000)
+""",
+    "UP106": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(200, 5))
+result = upto.align(old, old @ rng.normal(size=(5, 6)), up_to="affine")
+""",
+    "UP107": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(400, 5))
+result = upto.align(old, 2 * old + 0.1 * rng.normal(size=(400, 5)), up_to="rigid")
+""",
+    "UP108": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(400, 5))
+result = upto.align(old, old @ rng.normal(size=(5, 6)), up_to="affine", at=(10, 50))
+""",
+    "UP109": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(1000, 4))
+new = 3 * old[:, ::-1]
+result = upto.align(old, new, up_to="rigid", metric="inner-product")
+""",
     "UP071": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)

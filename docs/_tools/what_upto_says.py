@@ -74,6 +74,11 @@ CASES: dict[str, dict[str, Callable[[], Result]]] = {
         "Two ResNets": lambda: _compare(_resnet(20), _resnet(32), labels="label"),
         "Four ResNets": lambda: _compare(*(_resnet(depth) for depth in (20, 32, 44, 56))),
     },
+    "align": {
+        "The same run, rotated": lambda: upto.align(_sources, _sources @ _rotation),
+        "Rotated, with noise": lambda: upto.align(_sources, _sources @ _rotation + 0.3 * _noise),
+        "Two ResNets": lambda: upto.align(_resnet(20), _resnet(32), up_to="ridge"),
+    },
     "similarity": {
         "Two ResNets": lambda: upto.similarity(_resnet(20), _resnet(32)),
         "Unrelated runs": lambda: upto.similarity(_sources, _rng_of(3)),

@@ -153,6 +153,9 @@ def following_text(page: Path, block: Block) -> str | None:
 
 LONG = (
     "are-my-models",
+    "align",
+    "upgraded-model",
+    "in-production",
     "batches",
     "quickstart",
     "scripts",

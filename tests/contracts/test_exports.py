@@ -87,6 +87,7 @@ def test_citations_name_upto_and_the_paper_first(name):
     ("name", "papers"),
     [
         ("compare", {"schonemann1966", "kuhn1955", "hyvarinen1999", "lawson1961"}),
+        ("align", {"schonemann1966"}),
         ("layers", {"kornblith2019", "song2012"}),
         ("consensus", {"gower1975"}),
         ("unmix", {"hyvarinen1999", "ablin2018"}),

@@ -14,12 +14,13 @@ from upto.question import questions, resolve
 
 AFTERWARDS = {
     *("output_format", "output_path", "output_quiet", "output_verbose"),
-    *("report", "strict", "fail_above", "where", "listed", "output_figure"),
+    *("report", "strict", "fail_above", "fail_below", "where", "listed", "output_figure"),
     "output_figure_columns",
 }
 """Options that concern what is done with the result."""
 ARGUMENTS = {
     "compare": "a.csv b.csv",
+    "align": "a.csv b.csv",
     "similarity": "a.csv b.csv",
     "layers": "a.npy b.npy",
     "consensus": "a.csv b.csv",
@@ -34,6 +35,7 @@ ARGUMENTS = {
 }
 ELSEWHERE = {
     "unmix": {"transform", "inverse", "resume"},
+    "align": {"file", "saved", "inverse", "bad_rows", "verify", "resume"},
     "batches": {"keep", "space"},
     "lipschitz": {"decoder"},
 }

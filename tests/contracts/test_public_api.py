@@ -44,6 +44,7 @@ PUBLIC = [
     "apply_transform",
     "as_embeddings",
     "diversity",
+    "align",
     "compare",
     "layers",
     "consensus",

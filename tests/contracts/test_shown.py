@@ -28,6 +28,7 @@ STUDIES = Path(__file__).parents[2] / "src" / "upto_studies"
 SAMPLES = {
     "compare": comparison,
     "compare, 60 runs": lambda: matrix(n_runs=60),
+    "align": lambda: upto.align(_rows(200, 4), _rows(200, 4)[:, ::-1], up_to="rigid"),
     "similarity": similarities,
     "layers": lambda: layers(40, 50),
     "consensus": consensus,

@@ -36,6 +36,8 @@ def test_the_kind_of_input_does_not_matter(question, kind, tmp_path):
         one = "first"
     if question == "lipschitz":
         one, other = "latents", "outputs"
+    elif question == "align":
+        one, other = "old", "new"
     else:
         other = "second"
     given = [
