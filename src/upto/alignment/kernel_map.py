@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from upto.alignment.maps import AffineMap
     from upto.engines.base import Arrays, Statistic
 
+NO_INVERSE = "the fitted {} map is not affine and has no inverse: fit one in the other direction."
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KernelMap:
@@ -68,20 +70,13 @@ class KernelMap:
         InputError
             Always.
         """
-        raise no_closed_inverse("kernel")
+        raise InputError(NO_INVERSE.format("kernel"))
 
 
 def predicted(fitted: Any, rows: Any) -> Any:
     """Map rows in memory, block by block: features of all rows may take more memory than they."""
     function, params = fitted.block_function()
     return ThreadsEngine().map_blocks(function, np.asarray(rows), params=params)
-
-
-def no_closed_inverse(what: str) -> InputError:
-    """Return the error for the inverse of a nonlinear map."""
-    return InputError(
-        f"the fitted {what} map is not affine and has no inverse: fit one in the other direction."
-    )
 
 
 def kernel_params(centres: Float, bandwidth: float) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from upto.alignment.fold_moments import fold_moments, fold_rows
 from upto.alignment.kernel_map import KernelMap, kernel_of_block, kernel_params
+from upto.alignment.maps import AffineMap
 from upto.alignment.ridge import ridge_of
 from upto.alignment.ridge_path import choose, solve
 from upto.engines import RANK_TOLERANCE, algebra_on, product, select_rows
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.alignment.fold_moments import FoldMoments
-    from upto.alignment.maps import AffineMap
     from upto.core.array_types import Float
     from upto.engines.base import Engine
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.arguments import check_not_negative
-from upto.core.array_types import Float
 from upto.engines import RANK_TOLERANCE, product
 from upto.engines.algebra import eigh
 
 if TYPE_CHECKING:
     from upto.alignment.fold_moments import FoldMoments, PairMoments
+    from upto.core.array_types import Float
 
 GRID = (0.0, *(10.0 ** (step / 2) for step in range(-16, 9)))
 """Penalties tried, relative to the mean eigenvalue."""
@@ -84,7 +84,8 @@ def choose(
     relative = np.array(grid if isinstance(shrinkage, str) else [float(shrinkage)])
     if folds.n_folds < 2:
         return _choice(float(relative[-1]), unit, known)
-    total, variance = 0.0, 0.0
+    total: Float = np.zeros(())
+    variance = 0.0
     for number, (fitted, left_out) in enumerate(folds.pairs()):
         if only is not None and number >= only:
             break

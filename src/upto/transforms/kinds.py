@@ -201,7 +201,7 @@ def _no_alignment(aligner: Any) -> str | None:
 
 
 def _no_monotone_alignment(aligner: Any) -> str | None:
-    found = without_length(aligner.map_)
+    found: Any = without_length(aligner.map_)
     ascending = (np.diff(found.knots, axis=0) >= 0).all()
     steps = np.diff(found.values, axis=0)
     if not (ascending and ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)).all()):
