@@ -83,13 +83,14 @@ def kernel_params(centres: Float, bandwidth: float) -> tuple[Any, ...]:
     """Return what `kernel_of_block` needs: centres in units of distance, and their squares."""
     factor = float(1.0 / (np.sqrt(2.0) * bandwidth))
     scaled = centres * factor
-    return scaled, (scaled**2).sum(axis=1), factor
+    # As wide as the kernel: engines choose the rows of a block by the widest matrix.
+    return np.ascontiguousarray(scaled.T), (scaled**2).sum(axis=1), factor
 
 
 def kernel_of_block(xp: Any, centred: Any, centres: Any, squares: Any, factor: float) -> Any:
     """Return the Gaussian function of a block of rows about each centre."""
     scaled = centred * factor
-    exponents = 2.0 * xp.matmul(scaled, centres.T) - squares
+    exponents = 2.0 * xp.matmul(scaled, centres) - squares
     exponents = exponents - xp.linalg.vecdot(scaled, scaled)[:, None]
     # Rounding of large squares may leave a positive number.
     return xp.exp(xp.where(exponents < 0, exponents, xp.zeros_like(exponents)))

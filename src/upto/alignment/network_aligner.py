@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from upto.alignment.base import MapEstimator
+from upto.alignment.fold_moments import fold_rows
 from upto.alignment.kernel_aligner import seed_of
 from upto.alignment.network_fit import train_network
 from upto.alignment.network_map import NetworkMap
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from upto.core.array_types import Float
 
 SHARE = 8
-"""One row in so many validates the network."""
+"""One distinct row in so many validates the network."""
+FEWEST = 5
+"""Rows that validate a network at least; with fewer, the map is affine."""
 _ROUNDING = 1e-9
 
 
@@ -102,10 +105,10 @@ class NetworkAligner(MapEstimator):
         engine = ThreadsEngine()
         seed = seed_of(self.random_state)
         keys = row_keys(engine, X, seed)
-        is_new = mixed_keys(keys + np.uint64(1)) % np.uint64(SHARE) == 0
+        is_new = fold_rows(mixed_keys(keys + np.uint64(1)), SHARE) == 0
         fitted: AffineMap | NetworkMap | None = None
         self.n_iter_ = 0
-        if is_new.any() and not is_new.all():
+        if np.count_nonzero(is_new) >= FEWEST:
             # In the order of their keys: the order of the rows given does not matter.
             parts = [np.flatnonzero(each) for each in (~is_new, is_new)]
             train, new = (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core.array_types import Float
+from upto.engines.device import chosen_device
 from upto.engines.device_rows import host_array, load_torch
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _trained(
     device: str | None,
     seed: int,
 ) -> Network:
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    place = chosen_device(device)
     draws = torch.Generator().manual_seed(seed)
     inputs, outputs, new_inputs, new_outputs = (
         torch.as_tensor(np.asarray(each, dtype=np.float32)).to(place)

@@ -25,7 +25,7 @@ GRID = (0.0, *(10.0 ** (step / 2) for step in range(-16, 9)))
 """Penalties tried, relative to the mean eigenvalue."""
 COARSE = (0.0, *(10.0**step for step in range(-8, 5)))
 """Those tried with every rank, each of which takes a decomposition."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Errors that differ by less than this share of the target's variance are equal."""
 
 
@@ -97,7 +97,7 @@ def choose(
     if known is not None:
         total = total[:, [known - 1]]
     # Of errors that differ by rounding alone, that of the smallest penalty and rank.
-    close = np.argwhere(total <= total.min() + _ROUNDING * variance)[0]
+    close = np.argwhere(total <= total.min() + ROUNDING * variance)[0]
     error = float(total[tuple(close)]) / variance if variance > 0 else 0.0
     return _choice(
         float(relative[close[0]]), unit, int(close[1]) + 1 if auto_rank else known, error
