@@ -129,7 +129,14 @@ def test_estimators_work_in_a_pipeline(runs):
 
 
 @pytest.mark.parametrize(
-    "estimator", [Aligner("affine", norm="supremum"), ICA(2, random_state=3), Whitener(2)]
+    "estimator",
+    [
+        Aligner("affine", norm="supremum"),
+        RidgeAligner(rank="auto"),
+        KernelAligner(n_centres=30, length=1.0),
+        ICA(2, random_state=3),
+        Whitener(2),
+    ],
 )
 def test_clones_and_pickles_are_the_same_estimator(estimator, runs):
     copy = clone(estimator)
@@ -221,7 +228,9 @@ def test_what_cannot_be_done_is_refused_in_words(call, message, runs):
 
 @pytest.mark.parametrize("method", ["transform", "inverse_transform"])
 @pytest.mark.parametrize(
-    "estimator", [Aligner(), ICA(), Whitener()], ids=lambda e: type(e).__name__
+    "estimator",
+    [Aligner(), RidgeAligner(), KernelAligner(), NetworkAligner(), ICA(), Whitener()],
+    ids=lambda e: type(e).__name__,
 )
 def test_what_was_not_fitted_says_so(estimator, method, runs):
     with pytest.raises(NotFittedError):
