@@ -119,7 +119,7 @@ def test_a_file_written_before_lengths_and_names_is_loaded(tmp_path):
     }
     write_tensors(tmp_path / "m.safetensors", arrays, {"transform": json.dumps(WRITTEN_BEFORE)})
     loaded = load_transform(tmp_path / "m.safetensors")
-    np.testing.assert_allclose(loaded.transform([[2.0, 4.0]]), [[1.0, -1.0, 5.0]])
+    np.testing.assert_allclose(loaded.map_.predict([[2.0, 4.0]]), [[1.0, -1.0, 5.0]])
     assert (loaded.length_, loaded.source_name_, loaded.target_name_) == (None, None, None)
     assert (loaded.worst_error_, loaded.target_names_) == (0.5, ("x", "y", "z"))
 
