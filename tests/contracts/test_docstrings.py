@@ -78,7 +78,9 @@ THINGS = public_things()
 EXPORTED = [
     (name, getattr(upto, name))
     for name in upto.__all__
-    if inspect.isroutine(getattr(upto, name)) or name in ("Aligner", "ICA", "ThreadsEngine")
+    if inspect.isroutine(getattr(upto, name))
+    or name in ("ICA", "ThreadsEngine")
+    or name.endswith("Aligner")
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn_checks import each_check
 
-from upto import ICA, Aligner, Whitener
+from upto import ICA, Aligner, KernelAligner, NetworkAligner, RidgeAligner, Whitener
 from upto.core import Group, InputError
 from upto.engines import ThreadsEngine
 from upto.testing import random_element
@@ -26,6 +27,9 @@ CHECKED = [group for group in Group if group is not Group.IDENTITY]
 FIRST = [Group.RIGID, Group.MONOTONE_PERMUTATION]
 ESTIMATORS = [
     *(Aligner(group) for group in FIRST),
+    RidgeAligner(),
+    KernelAligner(n_centres=20),
+    *([NetworkAligner(n_hidden=8, n_epochs=20)] if find_spec("torch") else []),
     ICA(random_state=0),
     ICA(whiten=True, algorithm="deflation", fun="cube", tol=1e-4, max_iter=200, random_state=0),
     # The checks ask for one component, which Cholesky whitening cannot give.
@@ -33,6 +37,8 @@ ESTIMATORS = [
 ]
 OTHERS = [
     *(Aligner(group) for group in CHECKED if group not in FIRST),
+    RidgeAligner(shrinkage=0.1, rank="auto", length="target"),
+    KernelAligner(n_centres=5, bandwidth=2.0, shrinkage=0.1, length=1.0),
     ICA(n_components=1, random_state=0),
     ICA(whiten="active", solver="picard", contrast="exp", random_state=0),
     Whitener(method="zca", shrinkage="ledoit-wolf"),
@@ -123,7 +129,14 @@ def test_estimators_work_in_a_pipeline(runs):
 
 
 @pytest.mark.parametrize(
-    "estimator", [Aligner("affine", norm="supremum"), ICA(2, random_state=3), Whitener(2)]
+    "estimator",
+    [
+        Aligner("affine", norm="supremum"),
+        RidgeAligner(rank="auto"),
+        KernelAligner(n_centres=30, length=1.0),
+        ICA(2, random_state=3),
+        Whitener(2),
+    ],
 )
 def test_clones_and_pickles_are_the_same_estimator(estimator, runs):
     copy = clone(estimator)
@@ -215,7 +228,9 @@ def test_what_cannot_be_done_is_refused_in_words(call, message, runs):
 
 @pytest.mark.parametrize("method", ["transform", "inverse_transform"])
 @pytest.mark.parametrize(
-    "estimator", [Aligner(), ICA(), Whitener()], ids=lambda e: type(e).__name__
+    "estimator",
+    [Aligner(), RidgeAligner(), KernelAligner(), NetworkAligner(), ICA(), Whitener()],
+    ids=lambda e: type(e).__name__,
 )
 def test_what_was_not_fitted_says_so(estimator, method, runs):
     with pytest.raises(NotFittedError):

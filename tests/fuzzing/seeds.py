@@ -166,6 +166,8 @@ def aligner(folder):
     for group in ("affine", "signed-permutation", "monotone-permutation"):
         fitted = upto.Aligner(group).fit(rows, rows[:, ::-1])
         upto.save_transform(folder / f"{group}.safetensors", fitted)
+    curved = upto.KernelAligner(n_centres=5, shrinkage=0.1, length=1.0).fit(rows, rows**2)
+    upto.save_transform(folder / "kernel.safetensors", curved)
 
 
 def checkpoint(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import pickle
 from functools import partial
 from importlib.util import find_spec
@@ -16,7 +17,19 @@ from hypothesis import strategies as st
 
 import upto
 from upto import ICA, Aligner, apply_transform, save_transform
-from upto.alignment import MonotoneFit, fit_maps, row_errors, row_errors_both_ways
+from upto.alignment import (
+    LengthMap,
+    MonotoneFit,
+    NetworkMap,
+    errors_of_map,
+    fit_kernel,
+    fit_maps,
+    fit_ridge,
+    row_errors,
+    row_errors_both_ways,
+)
+from upto.alignment.fold_moments import fold_moments
+from upto.alignment.row_lengths import chosen_length
 from upto.core import Group
 from upto.engines import (
     DaskEngine,
@@ -76,7 +89,9 @@ class PicklingEngine(ThreadsEngine):
         return on_host(function, *arrays)
 
     def _sent(self, function, params, combine):
-        self.sent.add(getattr(function, "func", function).__name__)
+        inner = getattr(function, "keywords", {}).values()
+        functions = (getattr(function, "func", function), *inner)
+        self.sent.update(each.__name__ for each in functions if inspect.isfunction(each))
         return pickle.loads(pickle.dumps((function, tuple(params), combine)))
 
 
@@ -182,8 +197,35 @@ def every_pass(engine, source, target) -> dict[str, np.ndarray]:
     numbers["smallest"] = np.array(smallest_curvature(engine, source, ica).value)
     kept = {"part": parts[0][0], "keep": PARTS == 0}
     numbers["kept"] = find_components(engine, source, **kept, max_iterations=2).components
+    numbers |= shrunken_maps(engine, source, target)
     whole = row_moments(engine, source)
     numbers["shrunk"] = shrunk(engine, source, whole, "ledoit-wolf").scatter
+    return numbers
+
+
+def shrunken_maps(engine, source, target) -> dict[str, np.ndarray]:
+    """Fit maps by ridge and kernel ridge regression, and apply them and a network."""
+    sums = fold_moments(engine, source, target, PARTS).whole()
+    numbers = {"fold scatter": sums.scatter, "fold cross": sums.cross}
+    ridge = fit_ridge(engine, source, target, shrinkage=0.1)
+    kernel = fit_kernel(engine, source, target, n_centres=20, bandwidth=3.0, shrinkage=0.1)
+    width, other = ridge.map.matrix.shape
+    network = NetworkMap(
+        source_mean=ridge.map.source_mean,
+        target_mean=ridge.map.target_mean,
+        constant=ridge.map.target_mean,
+        matrix=ridge.map.matrix,
+        hidden_weights=np.linspace(-1, 1, 3 * width).reshape(width, 3),
+        hidden_bias=np.array([0.0, 0.5, -0.5]),
+        output_weights=np.linspace(1, -1, 3 * other).reshape(3, other),
+    )
+    for name, fitted in (("ridge", ridge.map), ("kernel", kernel.map), ("network", network)):
+        scaled = LengthMap(map=fitted, length=2.0)
+        numbers[f"{name} errors"] = errors_of_map(engine, source, target, fitted)
+        numbers[f"{name} scaled errors"] = errors_of_map(engine, source, target, scaled)
+    function, params = LengthMap(map=kernel.map, length=2.0).block_function()
+    numbers["mapped"] = engine.map_blocks(function, source, params=params)
+    numbers["length"] = np.array(chosen_length(engine, target, "target") or 0.0)
     return numbers
 
 

@@ -7,7 +7,6 @@ fold left out follows from the moments of that fold: no fit goes back to the row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ import numpy as np
 from upto.core.array_types import Float
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -81,7 +80,9 @@ class FoldMoments:
             yield rest, own.about(rest.source_mean, rest.target_mean)
 
     def _centred(self, parts: list[tuple[Float, ...]]) -> PairMoments:
-        weight, x_sum, y_sum, xx, xy, yy = (sum(each[1:], each[0]) for each in zip(*parts))
+        weight, x_sum, y_sum, xx, xy, yy = (
+            sum(each[1:], each[0]) for each in zip(*parts, strict=True)
+        )
         n = float(weight)
         shifts = x_sum / n, y_sum / n
         return PairMoments(

@@ -6,6 +6,7 @@ import math
 import numbers
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from upto.alignment.base import MapEstimator
@@ -121,7 +122,7 @@ class KernelAligner(MapEstimator):
 
 def seed_of(random_state: Any) -> int:
     """Return a whole number from what scikit-learn takes as `random_state`."""
-    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31))
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from upto.alignment.maps import AffineMap
     from upto.engines.base import Arrays, Statistic
 
+NO_INVERSE = "the fitted {} map is not affine and has no inverse: fit one in the other direction."
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KernelMap:
@@ -68,7 +70,7 @@ class KernelMap:
         InputError
             Always.
         """
-        raise no_closed_inverse("kernel")
+        raise InputError(NO_INVERSE.format("kernel"))
 
 
 def predicted(fitted: Any, rows: Any) -> Any:
@@ -77,24 +79,18 @@ def predicted(fitted: Any, rows: Any) -> Any:
     return ThreadsEngine().map_blocks(function, np.asarray(rows), params=params)
 
 
-def no_closed_inverse(what: str) -> InputError:
-    """Return the error for the inverse of a nonlinear map."""
-    return InputError(
-        f"the fitted {what} map is not affine and has no inverse: fit one in the other direction."
-    )
-
-
 def kernel_params(centres: Float, bandwidth: float) -> tuple[Any, ...]:
     """Return what `kernel_of_block` needs: centres in units of distance, and their squares."""
     factor = float(1.0 / (np.sqrt(2.0) * bandwidth))
     scaled = centres * factor
-    return scaled, (scaled**2).sum(axis=1), factor
+    # As wide as the kernel: engines choose the rows of a block by the widest matrix.
+    return np.ascontiguousarray(scaled.T), (scaled**2).sum(axis=1), factor
 
 
 def kernel_of_block(xp: Any, centred: Any, centres: Any, squares: Any, factor: float) -> Any:
     """Return the Gaussian function of a block of rows about each centre."""
     scaled = centred * factor
-    exponents = 2.0 * xp.matmul(scaled, centres.T) - squares
+    exponents = 2.0 * xp.matmul(scaled, centres) - squares
     exponents = exponents - xp.linalg.vecdot(scaled, scaled)[:, None]
     # Rounding of large squares may leave a positive number.
     return xp.exp(xp.where(exponents < 0, exponents, xp.zeros_like(exponents)))

@@ -16,8 +16,9 @@ import numpy as np
 
 from upto.alignment.fold_moments import fold_moments, fold_rows
 from upto.alignment.kernel_map import KernelMap, kernel_of_block, kernel_params
+from upto.alignment.maps import AffineMap
 from upto.alignment.ridge import ridge_of
-from upto.alignment.ridge_path import choose, solve
+from upto.alignment.ridge_path import ROUNDING, choose, solve
 from upto.engines import RANK_TOLERANCE, algebra_on, product, select_rows
 from upto.engines.algebra import eigh
 from upto.engines.row_keys import mixed_keys, row_keys
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.alignment.fold_moments import FoldMoments
-    from upto.alignment.maps import AffineMap
     from upto.core.array_types import Float
     from upto.engines.base import Engine
 
@@ -107,7 +107,7 @@ def fit_kernel(
         if moments is None:
             moments = kernel.moments(engine, source, target, folds)
         choice = choose(moments, shrinkage, unit=kernel.unit(moments))
-        if choice.error is not None and alone.error is not None and choice.error >= alone.error:
+        if not _is_smaller(choice.error, alone.error):
             return KernelFit(
                 map=alone.map, shrinkage=alone.shrinkage, bandwidth=None, error=alone.error
             )
@@ -117,6 +117,11 @@ def fit_kernel(
             bandwidth=kernel.bandwidth,
             error=choice.error,
         )
+
+
+def _is_smaller(error: float | None, other: float | None) -> bool:
+    """Return whether an error is smaller by more than rounding; nothing was compared if None."""
+    return error is None or other is None or error < other - ROUNDING
 
 
 class _Kernel:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from upto.alignment.kernel_map import no_closed_inverse, predicted
+from upto.alignment.kernel_map import NO_INVERSE, predicted
+from upto.core import InputError
 from upto.core.array_types import Float, Index
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class NetworkMap:
         InputError
             Always.
         """
-        raise no_closed_inverse("network")
+        raise InputError(NO_INVERSE.format("network"))
 
 
 _ROOT = math.sqrt(2.0 / math.pi)

@@ -14,18 +14,18 @@ import numpy as np
 
 from upto.core import InputError
 from upto.core.arguments import check_not_negative
-from upto.core.array_types import Float
 from upto.engines import RANK_TOLERANCE, product
 from upto.engines.algebra import eigh
 
 if TYPE_CHECKING:
     from upto.alignment.fold_moments import FoldMoments, PairMoments
+    from upto.core.array_types import Float
 
 GRID = (0.0, *(10.0 ** (step / 2) for step in range(-16, 9)))
 """Penalties tried, relative to the mean eigenvalue."""
 COARSE = (0.0, *(10.0**step for step in range(-8, 5)))
 """Those tried with every rank, each of which takes a decomposition."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Errors that differ by less than this share of the target's variance are equal."""
 
 
@@ -84,7 +84,8 @@ def choose(
     relative = np.array(grid if isinstance(shrinkage, str) else [float(shrinkage)])
     if folds.n_folds < 2:
         return _choice(float(relative[-1]), unit, known)
-    total, variance = 0.0, 0.0
+    total: Float = np.zeros(())
+    variance = 0.0
     for number, (fitted, left_out) in enumerate(folds.pairs()):
         if only is not None and number >= only:
             break
@@ -96,7 +97,7 @@ def choose(
     if known is not None:
         total = total[:, [known - 1]]
     # Of errors that differ by rounding alone, that of the smallest penalty and rank.
-    close = np.argwhere(total <= total.min() + _ROUNDING * variance)[0]
+    close = np.argwhere(total <= total.min() + ROUNDING * variance)[0]
     error = float(total[tuple(close)]) / variance if variance > 0 else 0.0
     return _choice(
         float(relative[close[0]]), unit, int(close[1]) + 1 if auto_rank else known, error

@@ -73,11 +73,11 @@ class TorchEngine:
 
     def __post_init__(self) -> None:
         check_block_rows(self.block_rows)
-        _chosen_device(self.device)
+        chosen_device(self.device)
 
     def place(self, rows: Any) -> Any:
         """Copy rows to the device in their own type, if they fit."""
-        device = _chosen_device(self.device)
+        device = chosen_device(self.device)
         if is_resident(rows, device) or not self._keeps(rows, device):
             return rows
         try:
@@ -91,12 +91,12 @@ class TorchEngine:
     @property
     def is_elsewhere(self) -> bool:
         """Whether the cores of this machine have little to do during a pass."""
-        return bool(_chosen_device(self.device).type != "cpu")
+        return bool(chosen_device(self.device).type != "cpu")
 
     @property
     def n_at_a_time(self) -> int:
         """Number of items that are worked on at a time."""
-        device = _chosen_device(self.device)
+        device = chosen_device(self.device)
         if device.type == "cpu":
             return 1
         _, total = load_torch().cuda.mem_get_info(device)
@@ -106,7 +106,7 @@ class TorchEngine:
     @contextmanager
     def beside_others(self, n_items: int) -> Iterator[TorchEngine]:
         """Yield the engine for one of several items, in a thread and on a stream of its own."""
-        torch, device = load_torch(), _chosen_device(self.device)
+        torch, device = load_torch(), chosen_device(self.device)
         # Rows may still be on their way, on the stream of another thread.
         torch.cuda.synchronize(device)
         stream = torch.cuda.Stream(device)
@@ -171,7 +171,7 @@ class TorchEngine:
 
     def compute(self, function: Callable[..., Arrays], *arrays: Any) -> tuple[NDArray[Any], ...]:
         """Call ``function(xp, *arrays)`` on the device if the matrices are worth the way."""
-        torch, device = load_torch(), _chosen_device(self.device)
+        torch, device = load_torch(), chosen_device(self.device)
         if device.type == "cpu" or max(map(np.size, arrays)) < _SMALL:
             return on_host(function, *arrays)
         is_single = any(getattr(array, "dtype", None) == np.float32 for array in arrays)
@@ -189,7 +189,7 @@ class TorchEngine:
         self, rows: Sequence[Any], params: Sequence[Any], dtype: str
     ) -> Iterator[tuple[Callable[[Statistic, Sequence[Any]], Arrays], Blocks]]:
         """Yield how a function of a block is called, and the blocks of a pass on the device."""
-        torch, device = load_torch(), _chosen_device(self.device)
+        torch, device = load_torch(), chosen_device(self.device)
         xp, length = namespace_on(device), self._length(rows, dtype, device)
         try:
             with ExitStack() as stack:
@@ -236,7 +236,8 @@ _launching = RLock()
 """Held by the thread that launches products: they keep the precision they were launched with."""
 
 
-def _chosen_device(name: Any) -> Any:
+def chosen_device(name: Any) -> Any:
+    """Return a device of torch; by default the GPU if there is one."""
     torch = load_torch()
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name is None:

@@ -37,7 +37,7 @@ def write_to_anndata(
     adata
         AnnData object, modified in place.
     ica
-        The fitted `ICA`, `Whitener` or `Aligner` (which has no mixing).
+        The fitted `ICA`, `Whitener`, or an aligner (which has no mixing).
     sources
         The components, one row per observation.
     key

@@ -201,7 +201,7 @@ def _no_alignment(aligner: Any) -> str | None:
 
 
 def _no_monotone_alignment(aligner: Any) -> str | None:
-    found = without_length(aligner.map_)
+    found: Any = without_length(aligner.map_)
     ascending = (np.diff(found.knots, axis=0) >= 0).all()
     steps = np.diff(found.values, axis=0)
     if not (ascending and ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)).all()):
@@ -209,10 +209,19 @@ def _no_monotone_alignment(aligner: Any) -> str | None:
     return _no_group(aligner)
 
 
+def _no_ridge_alignment(aligner: Any) -> str | None:
+    if aligner.shrinkage_ < 0:
+        return f"its shrinkage is {aligner.shrinkage_}"
+    most = min(aligner.n_features_in_, len(aligner.map_.target_mean))
+    if not 1 <= getattr(aligner, "rank_", most) <= most:
+        return f"its rank is {aligner.rank_}"
+    return _no_alignment(aligner)
+
+
 def _no_kernel_alignment(aligner: Any) -> str | None:
     if not 1 / LARGEST <= aligner.bandwidth_ <= LARGEST:
         return f"its bandwidth is {aligner.bandwidth_}"
-    return _no_alignment(aligner)
+    return _no_ridge_alignment(aligner)
 
 
 _MAP: dict[str, Any] = {
@@ -232,16 +241,19 @@ _ALIGNER = _MAP | {
 _RIDGE = _MAP | {
     "module": "upto.alignment.ridge_aligner",
     "name": "RidgeAligner",
+    "flaw": _no_ridge_alignment,
     "scalars": ("shrinkage", "rank", *_NAMED),
 }
 _KERNEL = _MAP | {
     "module": "upto.alignment.kernel_aligner",
     "name": "KernelAligner",
+    "flaw": _no_ridge_alignment,
     "scalars": ("shrinkage", "?bandwidth", *_NAMED),
 }
 _NETWORK = _MAP | {
     "module": "upto.alignment.network_aligner",
     "name": "NetworkAligner",
+    "flaw": _no_ridge_alignment,
     "scalars": ("shrinkage", "n_iter", *_NAMED),
 }
 _MATRIX = {"matrix": Stored("dk")}
