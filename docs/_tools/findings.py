@@ -362,7 +362,7 @@ result = upto.mixture(prior, prior, rows=[rows, rng.permutation(rows)], draws=0)
 rng = np.random.default_rng(0)
 old = rng.laplace(size=(300, 5))
 index = np.vstack([rng.laplace(size=(700, 5)), rng.laplace(size=(300, 5)) + 8])
-new = old @ rng.normal(size=(5, 6))
+new = (old @ rng.normal(size=(5, 6))).round(6)
 result = upto.align(old, new, up_to="affine", metric="euclidean", apply=index)
 """,
     "UP102": """\
@@ -380,19 +380,19 @@ result = upto.align(old, new)
     "UP104": """\
 rng = np.random.default_rng(0)
 old = rng.laplace(size=(150, 60))
-new = old @ rng.normal(size=(60, 60)) + rng.normal(size=(150, 60))
+new = (old @ rng.normal(size=(60, 60)) + rng.normal(size=(150, 60))).round(6)
 result = upto.align(old, new, up_to="affine")
 """,
     "UP105": """\
 rng = np.random.default_rng(0)
 old = rng.laplace(size=(1000, 5))
-new = old @ rng.normal(size=(5, 6)) + 0.1 * rng.normal(size=(1000, 6))
+new = (old @ rng.normal(size=(5, 6)) + 0.1 * rng.normal(size=(1000, 6))).round(6)
 result = upto.align(old, new, up_to="affine", index_size=200_000)
 """,
     "UP106": """\
 rng = np.random.default_rng(0)
 old = rng.laplace(size=(200, 5))
-result = upto.align(old, old @ rng.normal(size=(5, 6)), up_to="affine")
+result = upto.align(old, (old @ rng.normal(size=(5, 6))).round(6), up_to="affine")
 """,
     "UP107": """\
 rng = np.random.default_rng(0)
@@ -402,7 +402,7 @@ result = upto.align(old, 2 * old + 0.1 * rng.normal(size=(400, 5)), up_to="rigid
     "UP108": """\
 rng = np.random.default_rng(0)
 old = rng.laplace(size=(400, 5))
-result = upto.align(old, old @ rng.normal(size=(5, 6)), up_to="affine", at=(10, 50))
+result = upto.align(old, (old @ rng.normal(size=(5, 6))).round(6), up_to="affine", at=(10, 50))
 """,
     "UP109": """\
 rng = np.random.default_rng(0)

@@ -54,6 +54,7 @@ VALUES = {
     "lipschitz": "0.5",
     "file": "new.npy",
     "save": "new.safetensors",
+    "save_back": "back.safetensors",
     "folder": "new",
     "data": ".",
 }

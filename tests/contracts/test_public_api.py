@@ -13,6 +13,7 @@ import pytest
 import upto
 
 PUBLIC = [
+    "AlignResult",
     "Aligner",
     "BatchesResult",
     "CompareResult",
@@ -44,10 +45,10 @@ PUBLIC = [
     "UnmixResult",
     "UptoError",
     "Whitener",
+    "align",
     "apply_transform",
     "as_embeddings",
     "diversity",
-    "align",
     "compare",
     "layers",
     "consensus",

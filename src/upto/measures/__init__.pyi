@@ -27,5 +27,5 @@ from upto.measures.moments import RunMoments as RunMoments
 from upto.measures.moments import pair_moments as pair_moments
 from upto.measures.moments import run_moments as run_moments
 from upto.measures.nearest import nearest_rows as nearest_rows
-from upto.measures.recall import recall as recall
+from upto.measures.recall import neighbour_recall as neighbour_recall
 from upto.measures.udr import udr_scores as udr_scores

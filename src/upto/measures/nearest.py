@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from upto.core import InputError
 from upto.core.array_types import Float, Index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Metric = Literal["cosine", "inner-product", "euclidean"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -117,4 +119,5 @@ def largest(scores: Float, count: int) -> Index:
 def unit_rows(rows: Float) -> Float:
     """Scale every row to unit length; rows of zeros stay zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    units: Float = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return units

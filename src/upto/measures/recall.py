@@ -181,7 +181,7 @@ def recall_interval(mean: float, error: float, n_queries: int) -> Estimate:
     return Estimate(value=mean, low=min(low, mean), high=max(high, mean), level=LEVEL)
 
 
-def recall(
+def neighbour_recall(
     first: Float,
     second: Float,
     count: int = 10,
@@ -208,7 +208,7 @@ def recall(
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(200, 3))
-    >>> recall(rows, 2 * rows[:, ::-1]).value
+    >>> neighbour_recall(rows, 2 * rows[:, ::-1]).value
     1.0
     """
     if len(first) != len(second):

@@ -104,7 +104,7 @@ def fit_carrier(
 def _makers(seed: int) -> dict[str, Callable[[], Any]]:
     from upto.alignment import Aligner, KernelAligner, NetworkAligner, RidgeAligner
 
-    given = {"length": "target"}
+    given: dict[str, Any] = {"length": "target"}
     return {
         **{name: partial(Aligner, name, **given) for name in GROUPS},
         "ridge": partial(RidgeAligner, **given),
@@ -112,4 +112,3 @@ def _makers(seed: int) -> dict[str, Callable[[], Any]]:
         "kernel": partial(KernelAligner, random_state=seed, **given),
         "network": partial(NetworkAligner, random_state=seed, **given),
     }
-

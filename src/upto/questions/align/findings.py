@@ -31,10 +31,10 @@ RULES = (
         title="beyond affine maps",
         severity="note",
         meaning="A nonlinear map finds clearly more of the nearest rows than every affine map.",
-        matters="The two models are not the same representation up to an affine map: what a linear "
-        "probe finds in one, it may not find in the other.",
-        remedy="Use the nonlinear map if its recall is enough. It needs its estimator, or the lines "
-        "of NumPy on the page about production; an affine map needs one product.",
+        matters="The two models are not the same representation up to an affine map: a linear "
+        "probe may find in one what it does not find in the other.",
+        remedy="Use the nonlinear map if its recall is enough. It is applied by upto; an affine "
+        "map is one product, which any service can do.",
     ),
     Rule(
         code="UP104",
@@ -69,8 +69,8 @@ RULES = (
         code="UP107",
         title="no better than the old model",
         severity="warning",
-        meaning="The carried index finds no more of the new model's nearest rows than a search with "
-        "the old model does.",
+        meaning="The carried index finds no more of the new model's nearest rows than the old "
+        "model does.",
         matters="Carrying the index gains nothing over leaving the old model in place.",
         remedy="Keep the old model until everything is embedded again.",
     ),
@@ -89,8 +89,8 @@ RULES = (
         meaning="An index of which half is carried and half embedded again finds clearly fewer of "
         "the nearest rows than one that is carried whole.",
         matters="Carried rows and new ones are systematically nearer to or farther from new "
-        "queries, so that a search prefers one kind. An index that is embedded again piece by piece "
-        "gets worse first.",
+        "queries, so that a search prefers one kind. An index that is embedded again piece by "
+        "piece gets worse first.",
         remedy="Keep carried and new rows in two indexes until all are embedded again, and switch "
         "at once.",
     ),

@@ -17,7 +17,7 @@ from upto.questions.align.result import PairsPoint, SizePoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from upto.core.array_types import Float
+    from upto.core.array_types import Float, Index
     from upto.questions.align.carriers import Carrier
     from upto.questions.align.judged import Searching
     from upto.questions.align.pairs import Pairs
@@ -34,7 +34,7 @@ _EDGE = 1e-4
 
 def pair_counts(n_fitted: int) -> list[int]:
     """Return numbers of pairs, each half of the next, ascending and without all pairs."""
-    counts = []
+    counts: list[int] = []
     while (n_fitted := n_fitted // 2) >= _FEWEST_FITTED and len(counts) < 5:
         counts.append(n_fitted)
     return counts[::-1]
@@ -113,7 +113,7 @@ def index_sizes(
 
 
 def _means_in_parts(
-    parts: Sequence[Float],
+    parts: Sequence[Index],
     old: Float,
     new: Float,
     images: Float,
@@ -161,9 +161,7 @@ def extrapolate(
     away = math.log2(index_size / sizes[-1])
     slope = _DECAY * float(slopes[-2:].mean())
     steepest, flattest = float(slopes.min()), float(slopes[-2:].max()) / 2
-    low, high = (
-        heights[-1] if end is None else _height(end) for end in (last.low, last.high)
-    )
+    low, high = (heights[-1] if end is None else _height(end) for end in (last.low, last.high))
     below = math.hypot(heights[-1] - low, away * (slope - steepest))
     above = math.hypot(high - heights[-1], away * (flattest - slope))
     middle = heights[-1] + slope * away

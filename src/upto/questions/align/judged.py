@@ -90,10 +90,12 @@ def judge(
     ----------
     pairs, carriers, searching
         The pairs, the maps, and how rows are searched.
-    at, decides
-        Numbers of rows that are retrieved, and the one of them that has intervals.
+    at
+        Numbers of rows that are retrieved.
     chosen
         The map by which one half of an index is carried while the other is embedded again.
+    decides
+        The number of rows retrieved whose recall has intervals.
     seed
         Seed of the random number generator.
     """
@@ -101,9 +103,7 @@ def judge(
     n_rows = len(new)
     n_queries = min(MOST_QUERIES, n_rows)
     images = {each.name: each.carried(old) for each in carriers}
-    others = {
-        name: searching.carried(new, rows, n_queries) for name, rows in images.items()
-    }
+    others = {name: searching.carried(new, rows, n_queries) for name, rows in images.items()}
     for each in carriers:
         queries = each.carried_back(new[:n_queries])
         others[each.name + _BACK] = searching.back(old, queries, n_queries)
@@ -166,7 +166,7 @@ def _errors(
 def choose(
     pairs: Pairs, carriers: Sequence[Carrier], searching: Searching, fitted: Index, count: int
 ) -> str:
-    """Return the simplest map whose recall on the remaining fitted pairs is within error of the best.
+    """Return the simplest map whose recall on pairs set aside is within error of the best.
 
     Parameters
     ----------
@@ -182,9 +182,7 @@ def choose(
     old, new = pairs.old.fitted[fitted], pairs.new.fitted[fitted]
     n_queries = min(MOST_QUERIES, len(new))
     count = min(count, max(1, (len(new) - 1) // 4))
-    others = {
-        each.name: searching.carried(new, each.carried(old), n_queries) for each in carriers
-    }
+    others = {each.name: searching.carried(new, each.carried(old), n_queries) for each in carriers}
     found = search(searching.truth(new, n_queries), others, n_queries, count).recalls([count])
     recalls = {name: values[:, 0] for name, values in found.items()}
     best = max(recalls, key=lambda name: float(recalls[name].mean()))

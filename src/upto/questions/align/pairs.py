@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Embeddings, Finding, InputError
+from upto.core.array_types import Float, Index
 from upto.evidence.held_out_rows import choose_held_out
 from upto.evidence.split import take_rows
 from upto.files import match_rows
@@ -15,7 +16,6 @@ from upto.files.survey import place_runs, survey_runs
 from upto.measures import diameter
 
 if TYPE_CHECKING:
-    from upto.core.array_types import Float, Index
     from upto.engines.base import Engine
 
 MOST_JUDGED = 20_000
@@ -86,9 +86,7 @@ def find_pairs(
         if metric == "cosine":
             _refuse_zeros(run, side)
         extent = diameter(engine, run.rows, found.mean, side.judged[:2048])
-        sides.append(
-            Side(run=run, fitted=side.fitted, judged=side.judged, diameter=extent.value)
-        )
+        sides.append(Side(run=run, fitted=side.fitted, judged=side.judged, diameter=extent.value))
     return Pairs(
         old=sides[0],
         new=sides[1],
@@ -99,9 +97,7 @@ def find_pairs(
     )
 
 
-def _about_ids(
-    findings: tuple[Finding, ...], old: Embeddings, new: Embeddings
-) -> list[Finding]:
+def _about_ids(findings: tuple[Finding, ...], old: Embeddings, new: Embeddings) -> list[Finding]:
     """Keep what was found about ids, unless only rows of a whole old index have no new row."""
     if old.ids is None or new.ids is None:
         return list(findings)
@@ -110,12 +106,10 @@ def _about_ids(
 
 
 def _refuse_zeros(run: Embeddings, side: Side) -> None:
-    count = sum(
-        int(np.count_nonzero(~np.any(rows, axis=1))) for rows in (side.fitted, side.judged)
-    )
+    count = sum(int(np.count_nonzero(~np.any(rows, axis=1))) for rows in (side.fitted, side.judged))
     if count:
         message = (
-            f"{count} rows of {run.name} have length zero, and no cosine with any other: drop "
-            "them, or choose another metric."
+            f"{count} of the rows of {run.name} have length zero, and no cosine with any other: "
+            "drop them, or choose another metric."
         )
         raise InputError(message)

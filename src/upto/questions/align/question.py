@@ -1,15 +1,21 @@
-"""Fit maps from an old model's space to a new one's, judge what retrieval loses, and carry files."""
+"""Fit maps to a new model's space, judge what retrieval loses, and carry files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Embeddings, Finding, InputError, choose_progress, unique_findings, with_provenance
+from upto.core import (
+    Embeddings,
+    Finding,
+    InputError,
+    choose_progress,
+    unique_findings,
+    with_provenance,
+)
 from upto.core.arguments import check_fraction, check_whole
 from upto.core.provenance import UNRECORDED
 from upto.engines import choose_engine
@@ -23,16 +29,18 @@ from upto.questions.align.result import AlignResult
 from upto.questions.align.text import advise, remarks, verdict
 from upto.questions.align.unlike import length_correlation, share_unlike
 from upto.transforms.apply import apply_to_files
-from upto.transforms.bad_rows import BadRows
 from upto.transforms.save import save_transform
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from upto.core import Progress
     from upto.engines.base import Engine
     from upto.files.accept import Run
     from upto.questions.align.pairs import Pairs
+    from upto.transforms.bad_rows import BadRows
 
 
 @with_provenance
@@ -139,9 +147,7 @@ def align(
     if output is not None and apply is None:
         message = f"output is {str(output)!r}, but there is nothing to carry: pass apply."
         raise InputError(message)
-    names = names_to_try(
-        up_to, n_fitted=0, old_width=first.n_features, new_width=second.n_features
-    )
+    names = names_to_try(up_to, n_fitted=0, old_width=first.n_features, new_width=second.n_features)
     with progress.task("match and read the pairs", 1) as advance:
         pairs = find_pairs(engine, first, second, held_out=held_out, metric=metric, seed=seed)
         advance(1)
@@ -287,7 +293,8 @@ def _index(old: Embeddings, new: Embeddings, apply: Any) -> tuple[Embeddings, ..
             )
             if part.n_features == new.n_features:
                 message += f", not one of {new.name}, whose width this is"
-            raise InputError(f"{message}.")
+            message += "."
+            raise InputError(message)
     return parts
 
 
@@ -331,4 +338,3 @@ def _chosen(
         carriers.append(fit_carrier(name, old, new, seed=seed, forward_only=True))
         advance(1)
     return choose(pairs, carriers, searching, aside, count)
-

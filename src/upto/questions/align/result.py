@@ -12,7 +12,7 @@ from upto.core.panel import Marks, Panel
 from upto.core.provenance import Provenance
 from upto.core.result import Result, pick
 from upto.core.short_repr import Record
-from upto.core.table import Cell, Column, Table, columns
+from upto.core.table import Cell, Column, Marked, Table, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,8 +78,8 @@ class AlignResult(Result):
 
     Every recall is the share of the nearest rows in the new space that a search finds, one for each
     number of rows retrieved in `at`; verdict and figures use the number `decides`. `chosen` is the
-    map of the verdict, `at_size` its recall in an index of `index_size` rows. `n_rows` held-out rows
-    are searched by `n_queries` of them. `enough` is the recall from which an index is worth
+    map of the verdict, `at_size` its recall in an index of `index_size` rows. `n_rows` held-out
+    rows are searched by `n_queries` of them. `enough` is the recall from which an index is worth
     carrying. `length` is the common length of the new rows, to which mapped rows are scaled, if
     they have one.
 
@@ -127,7 +127,8 @@ class AlignResult(Result):
 
     def recall(self, name: str | None = None) -> Estimate:
         """Return the recall that decides, of a map or a baseline; by default the chosen map's."""
-        known = {each.name: each.recall for each in (*self.maps, *self.baselines)}
+        known = {each.name: each.recall for each in self.maps}
+        known |= {each.name: each.recall for each in self.baselines}
         return known[name or self.chosen][self.at.index(self.decides)]
 
     def aligner(self, name: str | None = None, *, back: bool = False) -> Any:
@@ -189,7 +190,8 @@ class AlignResult(Result):
             self._yardstick(each) for each in self.baselines if each.name == "embed again"
         ]
         for each in self.maps:
-            name = f"{each.name} ←" if each.name == self.chosen else each.name
+            is_chosen = each.name == self.chosen
+            name = Marked(each.name, is_marked=is_chosen, mark=" ←", says="chosen")
             back = each.back[self.at.index(self.decides)]
             rows.append((name, *each.recall, back, each.error.value, each.r2, each.n_numbers))
         rows += [self._yardstick(each) for each in self.baselines if each.name != "embed again"]
@@ -285,7 +287,10 @@ class AlignResult(Result):
 
 
 def _marks(
-    name: str, x: tuple[float, ...], found: Sequence[Estimate], kind: Literal["points", "line"] = "points"
+    name: str,
+    x: tuple[float, ...],
+    found: Sequence[Estimate],
+    kind: Literal["points", "line"] = "points",
 ) -> Marks:
     ends = [(each.low, each.high) for each in found]
     whole = all(low is not None and high is not None for low, high in ends)

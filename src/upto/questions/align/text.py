@@ -52,7 +52,9 @@ def verdict(result: AlignResult) -> str:
         f"again would find {where}, {limit}."
     )
     if beyond:
-        sentence += f" This is extrapolated from {judged}, where it finds {_share(result.recall())}."
+        sentence += (
+            f" This is extrapolated from {judged}, where it finds {_share(result.recall())}."
+        )
     back = result.map().back[result.at.index(decides)]
     others = (
         f"{_share(back)} if queries are carried back into the old index instead",
@@ -81,7 +83,8 @@ def remarks(result: AlignResult, lengths: float) -> Iterator[Finding]:
     if result.metric != "cosine" and lengths < CARRIED_LENGTHS:
         yield Finding(
             code="UP102",
-            message=f"lengths of mapped rows correlate with those of {result.new} by {lengths:.2f}.",
+            message=f"lengths of mapped rows correlate with those of {result.new} by "
+            f"{lengths:.2f}.",
         )
     yield from _beyond_affine(result)
     if (gain := gain_by_doubling(result.curve)) is not None:

@@ -1,7 +1,8 @@
-"""Does the index look like the pairs? And are the lengths of rows carried?"""
+"""Check that the index looks like the pairs, and that the lengths of rows are carried."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,8 +57,7 @@ def sample_rows(rows: Any, count: int, seed: int) -> Float:
         edges = np.linspace(0, n_rows - _STRETCH, n_stretches + 1).astype(np.int64)
         stream = random_stream(seed, "index")
         starts = [
-            int(stream.integers(first, max(after, first + 1)))
-            for first, after in zip(edges, edges[1:], strict=False)
+            int(stream.integers(first, max(after, first + 1))) for first, after in pairwise(edges)
         ]
         sample = np.concatenate(
             [np.asarray(rows[start : start + _STRETCH], dtype=np.float64) for start in starts]

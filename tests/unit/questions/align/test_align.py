@@ -222,7 +222,9 @@ def test_a_result_survives_json_without_its_maps():
     result = affine_result()
     again = upto.AlignResult.from_json(result.to_json())
     assert again == result
-    with pytest.raises(upto.InputError, match="this result was read from a file, which has no maps"):
+    with pytest.raises(
+        upto.InputError, match="this result was read from a file, which has no maps"
+    ):
         again.aligner()
 
 
@@ -258,12 +260,14 @@ def test_what_cannot_be_done_is_one_sentence(change, message):
 def test_rows_without_a_direction_are_refused_under_the_cosine(rng):
     old, new = upgrade(rng, 200)
     old[7] = 0
-    with pytest.raises(upto.InputError, match="1 rows? of old ha(s|ve) length zero"):
+    with pytest.raises(upto.InputError, match="1 of the rows of old have length zero"):
         upto.align(old, new, up_to="ridge")
     assert upto.align(old, new, up_to="ridge", metric="euclidean").n_pairs == 200
 
 
 def test_few_pairs_are_refused(rng):
     old, new = upgrade(rng, 30)
-    with pytest.raises(upto.InputError, match="old and new share 30 rows, and at least 50 are needed"):
+    with pytest.raises(
+        upto.InputError, match="old and new share 30 rows, and at least 50 are needed"
+    ):
         upto.align(old, new)
