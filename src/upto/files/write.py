@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -30,7 +29,7 @@ from upto.files.rows import BlockRows
 from upto.files.runs import listed_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
     from numpy.typing import NDArray
