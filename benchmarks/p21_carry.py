@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measure import load, publish
 
 WIDTHS = 384, 512
-N_ROWS = {"quick": 1_000_000, "full": 6_000_000}
+N_ROWS = {"quick": 300_000, "full": 2_000_000}
 """Ten million rows would take 36 GB of disk."""
 CLUSTER_ROWS = {"quick": 200_000, "full": 1_000_000}
 SAMPLE_ROWS = 500_000
@@ -109,18 +109,26 @@ def multiply_alone(n_rows, seconds=3.0):
 
 
 def floors(folder, source, n_rows):
-    """Return the seconds of reading, product and writing alone, in this order."""
+    """Return the seconds, and processor seconds, of reading, product and writing alone."""
     sample = min(n_rows, SAMPLE_ROWS)
     scale = n_rows / sample
-    return (
-        scale * read_alone(source, sample),
-        multiply_alone(n_rows),
-        scale * write_alone(folder, source.suffix, sample),
+    works = (
+        lambda: scale * read_alone(source, sample),
+        lambda: multiply_alone(n_rows),
+        lambda: scale * write_alone(folder, source.suffix, sample),
     )
+    found = []
+    for work, factor in zip(works, (scale, None, scale), strict=True):
+        began, started = time.process_time(), time.perf_counter()
+        seconds = work()
+        cpu, wall = time.process_time() - began, time.perf_counter() - started
+        # The product is repeated for some seconds, whatever the number of rows.
+        found += [seconds, cpu * (seconds / wall if factor is None else factor)]
+    return found
 
 
 def carry(source, transform, output, engine):
-    """Carry a file over; return the seconds and the most resident memory of each process."""
+    """Carry a file over; return the seconds, those of processors, and the memory of processes."""
     import upto
     from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
 
@@ -131,17 +139,21 @@ def carry(source, transform, output, engine):
         "dask": lambda: DaskEngine(workers=2),
     }
     if engine != "dask":
-        started = time.perf_counter()
-        upto.apply_transform(transform, source, output=output, engine=made[engine]())
-        return time.perf_counter() - started, [peak()]
+        chosen, cpu, started = made[engine](), time.process_time(), time.perf_counter()
+        upto.apply_transform(transform, source, output=output, engine=chosen)
+        return time.perf_counter() - started, time.process_time() - cpu, [peak()]
     with made["dask"]() as cluster:
-        started = time.perf_counter()
-        upto.apply_transform(transform, source, output=output, engine=cluster)
-        seconds = time.perf_counter() - started
         from upto.engines.schedulers import Wanted
 
         client = Wanted(address=None, workers=2).current()
-        return seconds, [peak(), *client.run(peak).values()]
+
+        def cpu_seconds():
+            return time.process_time() + sum(client.run(time.process_time).values())
+
+        cpu, started = cpu_seconds(), time.perf_counter()
+        upto.apply_transform(transform, source, output=output, engine=cluster)
+        seconds = time.perf_counter() - started
+        return seconds, cpu_seconds() - cpu, [peak(), *client.run(peak).values()]
 
 
 def peak():
@@ -166,11 +178,11 @@ def measure(folder, transform, kind, engine, n_rows):
     before = floors(folder, source, n_rows)
     started = os.getloadavg()[0]
     given = f"{output}/" if kind == ".parquet" else str(output)
-    seconds, peaks = alone(carry, str(source), str(transform), given, engine)
+    seconds, cpu, peaks = alone(carry, str(source), str(transform), given, engine)
     shutil.rmtree(output) if output.is_dir() else output.unlink()
     after = floors(folder, source, n_rows)
-    read, product, written = (statistics.mean(pair) for pair in zip(before, after, strict=True))
-    floor = read + product + written
+    means = [statistics.mean(pair) for pair in zip(before, after, strict=True)]
+    read, product, written = means[::2]
     row = {
         "from, to": f"{kind[1:]} → {'folder of ' if kind == '.parquet' else ''}{kind[1:]}",
         "engine": "dask, 2 workers" if engine == "dask" else engine,
@@ -179,7 +191,9 @@ def measure(folder, transform, kind, engine, n_rows):
         "read s": read,
         "product s": product,
         "write s": written,
-        "over floor": seconds / floor,
+        "over floor": seconds / sum(means[::2]),
+        "processor s": cpu,
+        "over floor in processor s": cpu / sum(means[1::2]),
         "largest process MB": max(peaks) / 1e6,
         "load before": round(started, 1),
     }
