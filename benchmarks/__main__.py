@@ -29,6 +29,7 @@ BENCHMARKS = {
     "p18": "p18_wide",
     "p19": "p19_wide_gpu",
     "p20": "p20_growth",
+    "p21": "p21_carry",
     "p22": "p22_reading",
     "memory": "memory",
     "remaining": "remaining",

@@ -669,6 +669,29 @@ def reading_tables(record: Record) -> list[str]:
     ]
 
 
+def carrying_an_index_over(record: Record) -> list[str]:
+    """Evaluate P21."""
+    rows = record["rows"]
+    over = [row["over floor"] for row in rows]
+    memory = [row["largest process MB"] for row in rows]
+    slow = [f"{row['from, to']} on {row['engine']}" for row in rows if row["over floor"] > 1.5]
+    more = f" It takes more on {' and '.join(slow)}." if slow else ""
+    return [
+        aim(
+            f"Carrying takes {span(over)} times as long as its three parts alone.{more}",
+            met=not slow,
+            wanted="at most 1.5 times",
+        ),
+        "In processor seconds, which other work on the machine changes less, it takes "
+        f"{span([row['over floor in processor s'] for row in rows])} times as many.",
+        aim(
+            f"The largest process has {span(memory)} MB resident.",
+            met=max(memory) < 1000,
+            wanted="less than 1 GB",
+        ),
+    ]
+
+
 SECTIONS = (
     Section(
         name="p01",
@@ -827,6 +850,18 @@ SECTIONS = (
         text="Time until the command responds and the package is imported, in a new process. The "
         "floor is Python itself.",
         judged=starting_up,
+    ),
+    Section(
+        name="p21",
+        heading="Carrying an index over",
+        text="`apply_transform` with an affine map, from file to file; a thousand rows are read "
+        "back and compared. Reading and writing alone are by NumPy or pyarrow on one thread, the "
+        "latter to the disk; the product alone is on both cores, in double precision as in the "
+        "map. They are measured before and after, and added: the floor, which overlapping can "
+        "beat. Ten million rows would take 36 GB of disk; memory does not depend on their number. "
+        "It is the most that is resident in the largest process, with its libraries. torch on the "
+        "CPU waits for all its threads after every operation, which takes long beside other work.",
+        judged=carrying_an_index_over,
     ),
     Section(
         name="p22",

@@ -67,9 +67,9 @@ def test_a_bound_becomes_the_version_it_names(versions, requirement, pin):
         versions.lowest(requirement)
 
 
-def test_all_has_every_extra_but_those_with_a_torch_or_python_of_their_own(versions):
+def test_all_has_every_extra_but_large_ones_and_those_with_a_torch_or_python_of_their_own(versions):
     assert {*OPTIONAL} - {*versions.extras_of(PROJECT, "all")} == {
-        *("all", "report", "testing", "timm", "harmony")
+        *("all", "report", "testing", "timm", "harmony", "lance")
     }
 
 

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 INTERVAL = 10.0
 """Seconds between two states on disk; work shorter than this leaves nothing behind."""
 
-_STATE, _LOCK = "state.json", "lock"
+_STATE, _LOCK, _RESERVE = "state.json", "lock", "reserve"
+_RESERVED_BYTES = 2**16
+"""Room for the last state on a disk that became full."""
 _FORMAT = 1
 _CONTINUES = "and make the same call again, which continues there, or write to another disk"
 
@@ -144,6 +146,7 @@ class UnfinishedOutput:
         if (self._is_on_disk or is_full) and self._grown.settled[0]:
             # Without room for another state, the one before it stays.
             with suppress(Exception):
+                (self.folder / _RESERVE).unlink(missing_ok=True)
                 clean_up(lambda: self._save(self._state()))
         if not self._is_on_disk:
             self.discard()
@@ -190,6 +193,7 @@ class UnfinishedOutput:
         clean_up(lambda: shutil.rmtree(self.folder, ignore_errors=True))
 
     def _continue(self) -> None:
+        (self.folder / _RESERVE).write_bytes(bytes(_RESERVED_BYTES))
         found = _read_state(self.folder / _STATE) if self._resume else None
         if found is not None and found.format == _FORMAT and found.facts == self._all_facts():
             self._grown.settled = found.n_rows, found.n_source
@@ -201,7 +205,7 @@ class UnfinishedOutput:
         for each in self.folder.iterdir():
             if each.is_dir():
                 shutil.rmtree(each)
-            elif each.name != _LOCK:
+            elif each.name not in (_LOCK, _RESERVE):
                 each.unlink()
         self._grown.begin()
 

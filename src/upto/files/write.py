@@ -20,7 +20,7 @@ import numpy as np
 from upto.core import Embeddings, InputError
 from upto.core.errors import reason
 from upto.core.files import check_outputs, check_target, is_zarr, replacing
-from upto.files.folders import is_folder_of_parts, is_lance
+from upto.files.folders import PARQUET, is_folder_of_parts, is_lance
 from upto.files.hierarchies import ArrayRows
 from upto.files.packages import check_package
 from upto.files.plan import IDS, Plan, Put
@@ -128,11 +128,9 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
     entry = PARTS if is_parts(path) else known[suffix]
     check_package(target, "writing")
     check_target(target, folder=entry.is_folder)
-    if target.is_dir() and not _is_output(target):
-        message = (
-            f"{target} is a folder, but not one of those that upto writes, and would be lost: "
-            "choose another."
-        )
+    if target.is_dir() and not _IS_FOLDER[suffix](target):
+        kind = f"only {suffix} files" if suffix in PARQUET else suffix[1:]
+        message = f"{target} is a folder, but not {kind}, and would be lost: choose another."
         raise InputError(message)
     if suffix != ".h5ad":
         _refuse_inputs(target, inputs)
@@ -247,7 +245,7 @@ def is_parts(path: str | Path) -> bool:
     (True, False)
     """
     target = Path(path).expanduser()
-    if target.suffix.lower() not in (".parquet", ".pq"):
+    if target.suffix.lower() not in PARQUET:
         return False
     return str(path).endswith(("/", os.sep)) or is_folder_of_parts(target)
 
@@ -396,9 +394,12 @@ def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
     check_outputs({"": target}, [run.path for each in inputs for run in listed_in(each)])
 
 
-def _is_output(folder: Path) -> bool:
-    """Return whether a folder is one that upto writes."""
-    return is_zarr(folder) or is_lance(folder) or is_folder_of_parts(folder)
+_IS_FOLDER: dict[str, Callable[[Path], bool]] = {
+    ".zarr": is_zarr,
+    ".lance": is_lance,
+    **dict.fromkeys(PARQUET, is_folder_of_parts),
+}
+"""Whether a folder is what is written under a suffix."""
 
 
 def _is_full(error: BaseException) -> bool:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     Put = Callable[[NDArray[Any], NDArray[np.intp]], None]
     """Function of the next rows to write and their positions in the run."""
 
-_CLUSTER_BYTES = 2**24
-"""Bytes of a double-precision chunk on a cluster, of which some twenty are in flight."""
+_CHUNK_BYTES = 2**25
+"""Bytes of a double-precision block on a cluster, of which some twenty are in flight, and of torch
+on the CPU, whose threads wait for each other after every operation."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -85,7 +86,7 @@ def carry_rows(engine: Engine, mapping: Map, sink: Sink) -> None:
     if rows.shape[0]:
         function, params = mapping.block_function()
         marked = partial(marked_block, function=function, dtype=sink.dtype)
-        engine = _in_small_chunks(engine, max(rows.shape[1], len(mapping.target_mean)))
+        engine = _in_chunks(engine, max(rows.shape[1], len(mapping.target_mean)))
         engine.map_blocks(marked, rows, params=params, out=sink)
     if sink.bad and sink.policy == "refuse":
         refuse_bad_rows(sink.run, sink.bad)
@@ -111,8 +112,9 @@ def without_rows(run: Embeddings, bad: list[int]) -> Embeddings:
     )
 
 
-def _in_small_chunks(engine: Engine, width: int) -> Engine:
-    """Return an engine whose results come back in pieces that are small in memory."""
-    if engine.name != "dask" or getattr(engine, "block_rows", 0) is not None:
+def _in_chunks(engine: Engine, width: int) -> Engine:
+    """Return an engine whose blocks are worth their overhead, and small in memory."""
+    is_chosen = getattr(engine, "block_rows", 0) is not None
+    if is_chosen or engine.name == "threads" or getattr(engine, "is_elsewhere", False):
         return engine
-    return replace(engine, block_rows=max(_CLUSTER_BYTES // (8 * width), 1))  # type: ignore[type-var]
+    return replace(engine, block_rows=max(_CHUNK_BYTES // (8 * width), 1))  # type: ignore[type-var]

@@ -87,7 +87,7 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     ):
         read_run(tmp_path / "run.xlsx")
     (tmp_path / "run").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"run has no suffix, which upto .*\.safetensors\.$"):
+    with pytest.raises(InputError, match=r"run has no suffix, which upto .*\.faiss\.$"):
         read_run(tmp_path / "run")
     (tmp_path / "run.txt").write_text("a\n")
     with pytest.raises(InputError, match=r"ends in \.txt, which upto does not read"):

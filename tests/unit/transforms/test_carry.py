@@ -520,3 +520,32 @@ def test_several_files_keep_their_names(tmp_path, aligner, old):
     np.save(runs[1], rows)
     notes = apply_to_files(aligner, runs, tmp_path / "new", bad_rows="drop")
     assert notes == ("b.npy: 1 row of b with NaN or infinite values was left out: row 3",)
+
+
+@pytest.mark.parametrize("output", [*GROWING, "out.parquet", "out.h5ad", "out.faiss"])
+def test_a_disk_that_is_really_full(tmp_path, aligner, rng, output, eager, monkeypatch):
+    needs(output)
+    monkeypatch.setattr(unfinished_output, "INTERVAL", 10.0)
+    disk, is_growing = tmp_path / "disk", output in GROWING
+    few = ThreadsEngine(block_rows=500, n_threads=1)
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+    if sys.platform == "win32" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a small disk can be mounted by root on Linux only")
+    try:
+        rows = rng.laplace(size=(20_000, 6)).astype(np.float32)
+        monkeypatch.setattr("upto.files.plan._GROUP_BYTES", 2**14)
+        monkeypatch.setattr("upto.files.growing_tables._PART_BYTES", 2**16)
+        monkeypatch.setattr("upto.files.growing_tables._FRAGMENT_BYTES", 2**16)
+        with pytest.raises(InputError, match=r"the disk was full after \d+ of 20000 rows"):
+            apply_transform(aligner, rows, output=f"{disk}/{output}", engine=few)
+        left = [each.name for each in disk.iterdir()]
+        assert left == ([f"{output.rstrip('/')}.unfinished"] if is_growing else [])
+        subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+        state = disk / f"{output.rstrip('/')}.unfinished" / "state.json"
+        assert not is_growing or json.loads(state.read_text())["n_rows"] > 1000
+        apply_transform(aligner, rows, output=f"{disk}/{output}", engine=few)
+        read = np.asarray(read_again(disk, output))
+        np.testing.assert_allclose(read, aligner.transform(rows), rtol=1e-6, atol=1e-6)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
