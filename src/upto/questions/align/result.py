@@ -261,8 +261,9 @@ class AlignResult(Result):
         ]
         for name in ("old model", "chance"):
             level = self.recall(name).value
-            ends = (0.5, len(names) + 0.5)
-            marks.append(Marks(name=name, x=ends, y=(level, level), kind="line"))
+            kind: Literal["points", "line"] = "line" if len(names) > 1 else "points"
+            ends = (places[0], places[-1]) if len(names) > 1 else places
+            marks.append(Marks(name=name, x=ends, y=(level,) * len(ends), kind=kind))
         yield Panel(
             title=f"Recall@{self.decides} of each map, held out",
             x="map",

@@ -37,7 +37,7 @@ def verdict(result: AlignResult) -> str:
         "embed again": "Embed everything again",
     }[result.advice]
     by = PHRASES[result.chosen]
-    subject = f"carried {by}, it" if result.chosen != "identity" else f"{by}, the index"
+    subject = f"{by}, the index" if result.chosen == "identity" else f"the index, carried {by},"
     rows = f"{decides} nearest rows" if decides > 1 else "nearest rows"
     limit = {
         "carry": f"at least the {result.enough:.0%} asked for",

@@ -43,7 +43,9 @@ def test_a_rotation_is_carried_without_loss(rng):
     assert (result.chosen, result.advice) == ("rigid", "carry")
     assert result.recall().value == pytest.approx(1.0, abs=1e-3)
     assert result.map("rigid").r2 == pytest.approx(1.0)
-    assert result.verdict.startswith("Carry the index over: carried by a rigid motion, it finds ")
+    assert result.verdict.startswith(
+        "Carry the index over: the index, carried by a rigid motion, finds "
+    )
 
 
 def test_unrelated_models_are_no_better_than_chance(rng):
