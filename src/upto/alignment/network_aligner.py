@@ -135,10 +135,17 @@ class NetworkAligner(MapEstimator):
         # What rounding leaves of an exact fit is not learned.
         if unit <= _ROUNDING * float(train[1].std()):
             return None, 0
-        inputs = [(rows - affine.source_mean) * inverse for rows, _ in (train, new)]
+        # In single precision from here on, as the network is.
+        ready = [
+            (
+                ((rows - affine.source_mean) * inverse).astype(np.float32),
+                (rest / unit).astype(np.float32),
+            )
+            for (rows, _), rest in zip((train, new), left, strict=True)
+        ]
+        del left
         network = train_network(
-            (inputs[0], left[0] / unit),
-            (inputs[1], left[1] / unit),
+            *ready,
             n_hidden=int(self.n_hidden),
             n_epochs=int(self.n_epochs),
             device=self.device,
