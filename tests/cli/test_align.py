@@ -12,10 +12,10 @@ from upto import AlignResult, load_transform, read_run
 
 @pytest.fixture
 def upgrade(tmp_path, rng):
-    """Write an old index of 900 documents, new rows of 400 of them, and rows of both by position."""
+    """Write an old index of 900 documents and new rows of 400 of them, and both by position."""
     topics = rng.normal(size=(9, 8))
     old = topics[rng.integers(9, size=900)] + 0.6 * rng.normal(size=(900, 8))
-    new = old @ rng.normal(size=(8, 12)) + 0.02 * rng.normal(size=(900, 12))
+    new = old @ rng.normal(size=(8, 12)) + 0.004 * rng.normal(size=(900, 12))
     names = [f"document {number}" for number in range(900)]
     again = rng.permutation(900)[:400]
     _write(tmp_path / "index.csv", names, old)

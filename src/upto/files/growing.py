@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.files.output_formats import OutputFormat
     from upto.files.plan import Plan, Put
-    from upto.files.write import OutputFormat
 
 
 class Growing(ABC):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from upto.files.output_formats import OutputFormat
     from upto.files.plan import Plan
-    from upto.files.write import OutputFormat
 
 INTERVAL = 10.0
 """Seconds between two states on disk; work shorter than this leaves nothing behind."""

@@ -7,10 +7,9 @@ safetensors, which store numbers only.
 from __future__ import annotations
 
 import errno
-import os
 import re
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -19,9 +18,10 @@ import numpy as np
 
 from upto.core import Embeddings, InputError
 from upto.core.errors import reason
-from upto.core.files import check_outputs, check_target, is_zarr, replacing
-from upto.files.folders import PARQUET, is_folder_of_parts, is_lance
+from upto.core.files import check_outputs, check_target, replacing
+from upto.files.folders import PARQUET
 from upto.files.hierarchies import ArrayRows
+from upto.files.output_formats import IS_FOLDER, OUTPUT_FORMATS, PARTS, OutputFormat, is_parts
 from upto.files.packages import check_package
 from upto.files.plan import IDS, Plan, Put
 from upto.files.request import listed, split_key
@@ -36,67 +36,6 @@ if TYPE_CHECKING:
 
     from upto.files.names import Naming
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputFormat:
-    """One output format.
-
-    Parameters
-    ----------
-    suffixes
-        File suffixes, in lower case.
-    module, write
-        Module of this package and its function that writes the format.
-    grows
-        Its class that writes what can be continued after an interrupt, as ``module:class``.
-    is_folder
-        Whether it is a folder.
-    """
-
-    suffixes: tuple[str, ...]
-    module: str
-    write: str
-    grows: str | None = None
-    is_folder: bool = False
-
-
-OUTPUT_FORMATS = (
-    OutputFormat(
-        suffixes=(".npy",),
-        module="write_arrays",
-        write="write_npy",
-        grows="growing_arrays:GrowingNpy",
-    ),
-    OutputFormat(suffixes=(".npz",), module="write_arrays", write="write_npz"),
-    OutputFormat(suffixes=(".csv", ".tsv"), module="write_tables", write="write_text"),
-    OutputFormat(suffixes=(".parquet", ".pq"), module="write_tables", write="write_parquet"),
-    OutputFormat(suffixes=(".h5ad",), module="write_annotated", write="write_h5ad"),
-    OutputFormat(suffixes=(".h5", ".hdf5"), module="write_hierarchies", write="write_hdf5"),
-    OutputFormat(
-        suffixes=(".zarr",),
-        module="write_hierarchies",
-        write="write_zarr",
-        grows="growing_arrays:GrowingZarr",
-        is_folder=True,
-    ),
-    OutputFormat(suffixes=(".safetensors",), module="write_arrays", write="write_safetensors"),
-    OutputFormat(
-        suffixes=(".lance",),
-        module="growing_tables",
-        write="write_lance",
-        grows="growing_tables:GrowingLance",
-        is_folder=True,
-    ),
-    OutputFormat(suffixes=(".faiss",), module="faiss_file", write="write_faiss"),
-)
-PARTS = OutputFormat(
-    suffixes=(".parquet/",),
-    module="growing_tables",
-    write="write_parts",
-    grows="growing_tables:GrowingParts",
-    is_folder=True,
-)
-"""A folder of parquet files."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -128,7 +67,7 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
     entry = PARTS if is_parts(path) else known[suffix]
     check_package(target, "writing")
     check_target(target, folder=entry.is_folder)
-    if target.is_dir() and not _IS_FOLDER[suffix](target):
+    if target.is_dir() and not IS_FOLDER[suffix](target):
         kind = f"only {suffix} files" if suffix in PARQUET else suffix[1:]
         message = f"{target} is a folder, but not {kind}, and would be lost: choose another."
         raise InputError(message)
@@ -234,20 +173,6 @@ def plan_output(
         ids_name=IDS if naming is None or naming.ids is None else naming.ids,
     )
     return plan, entry
-
-
-def is_parts(path: str | Path) -> bool:
-    """Return whether a parquet output is a folder of files: its name ends in ``/``, or it is one.
-
-    Examples
-    --------
-    >>> is_parts("carried.parquet/"), is_parts("carried.parquet")
-    (True, False)
-    """
-    target = Path(path).expanduser()
-    if target.suffix.lower() not in PARQUET:
-        return False
-    return str(path).endswith(("/", os.sep)) or is_folder_of_parts(target)
 
 
 class Writer:
@@ -392,14 +317,6 @@ def _annotated_source(like: Embeddings, source: str | Path | None) -> tuple[Path
 
 def _refuse_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
     check_outputs({"": target}, [run.path for each in inputs for run in listed_in(each)])
-
-
-_IS_FOLDER: dict[str, Callable[[Path], bool]] = {
-    ".zarr": is_zarr,
-    ".lance": is_lance,
-    **dict.fromkeys(PARQUET, is_folder_of_parts),
-}
-"""Whether a folder is what is written under a suffix."""
 
 
 def _is_full(error: BaseException) -> bool:

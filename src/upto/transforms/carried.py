@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.engines.base import Engine
+    from upto.files.output_formats import OutputFormat
     from upto.files.plan import Plan
-    from upto.files.write import OutputFormat
 
 _HASHED_ROWS = 65_536
 
