@@ -12,7 +12,7 @@ import numpy as np
 from upto.core import InputError, MissingExtraError
 from upto_studies.cifar_images import read_cifar
 from upto_studies.held_out_data import data_folder, find_file
-from upto_studies.train.texts.novels import read_novels
+from upto_studies.train.texts.novels import FILE, read_novels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,10 +44,10 @@ def read_texts(data: Path | None, *, name: str = "", column: str = "text") -> li
     """
     folder = data_folder(data, _HOW)
     path = find_file(folder, name or TEXTS)
-    if path is None and not name:
+    if path is None and not name and find_file(folder, FILE) is not None:
         return read_novels(folder)
     if path is None:
-        message = f"{folder} has no {name}: {_HOW}."
+        message = f"{folder} has no {name or TEXTS}: {_HOW}."
         raise InputError(message)
     if path.suffix == ".csv":
         texts = _csv_column(path, column)
@@ -83,7 +83,11 @@ def read_pictures(data: Path | None, *, name: str = "", count: int) -> NDArray[n
     folder = data_folder(data, _HOW)
     path = find_file(folder, name or IMAGES)
     if path is None and not name:
-        return read_cifar(folder).test[:count]
+        try:
+            return read_cifar(folder).test[:count]
+        except InputError as error:
+            message = f"{folder} has no {IMAGES}: {_HOW}. Nor is CIFAR-10 there: {error}"
+            raise InputError(message) from None
     if path is None:
         message = f"{folder} has no {name}: {_HOW}."
         raise InputError(message)

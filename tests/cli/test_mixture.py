@@ -105,7 +105,7 @@ def test_bad_priors_are_one_sentence_and_write_nothing(upto, model, name):
         ),
         ({"0.weight": np.ones((4, 2, 3, 3))}, "fold normalisations into the layers"),
         ({"0.bias": np.ones(4)}, "has a bias but no weights of layer 0"),
-        ({"0.weight": np.ones((4, 2)), "1.weight": np.ones((4, 5))}, "do not match"),
+        ({"0.weight": np.ones((4, 2)), "1.weight": np.ones((4, 5))}, "bad.npz: weights and bias"),
     ],
 )
 def test_bad_decoders_are_one_sentence(upto, model, arrays, message):

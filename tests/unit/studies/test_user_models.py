@@ -218,6 +218,10 @@ def test_inputs_are_read_from_lines_and_tables(tmp_path):
             read_texts(tmp_path, name=name)
     with pytest.raises(InputError, match=r"has no none\.txt"):
         read_texts(tmp_path, name="none.txt")
+    with pytest.raises(InputError, match=r"has no texts\.txt: put texts into texts\.txt"):
+        read_texts(tmp_path)
+    with pytest.raises(InputError, match=r"has no images\.npz: .* or images into images\.npz"):
+        read_pictures(tmp_path, count=2)
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(InputError, match="contains no text"):
         read_texts(tmp_path, name="empty.txt")

@@ -90,11 +90,15 @@ def _from_weights(arrays: NamedArrays, leak: float) -> tuple[PiecewiseNetwork, t
         raise InputError(message)
     names, told = _ordered({name: each["weight"] for name, each in layers.items()}, arrays.path)
     ordered = [layers[name] for name in names]
-    network = PiecewiseNetwork(
-        weights=tuple(layer["weight"] for layer in ordered),
-        biases=tuple(layer.get("bias", np.zeros(len(layer["weight"]))) for layer in ordered),
-        leak=leak,
-    )
+    try:
+        network = PiecewiseNetwork(
+            weights=tuple(layer["weight"] for layer in ordered),
+            biases=tuple(layer.get("bias", np.zeros(len(layer["weight"]))) for layer in ordered),
+            leak=leak,
+        )
+    except InputError as error:
+        message = f"{arrays.path}: {error}"
+        raise InputError(message) from None
     return network, () if told else tuple(names)
 
 

@@ -309,6 +309,15 @@ def test_each_weakness_of_a_prior_is_found(prior, code):
     assert code not in codes(upto.mixture(PRIOR, decoder=leaky()))
 
 
+def test_equal_components_leave_only_the_hidden_state_open():
+    collapsed = (WEIGHTS, np.zeros((3, 2)), np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 4.0]]))
+    found = upto.mixture(collapsed, decoder=leaky())
+    assert found.runs[0].assumption("distinct").holds is False
+    assert reached(found) == (Group.SCALED_PERMUTATION, Group.SCALED_PERMUTATION, False)
+    assert found.verdict.endswith("; not more: distinct fails.")
+    assert codes(found) == {"UP095", "UP098"}
+
+
 def test_degenerate_priors_are_not_matched():
     flat = ([0.5, 0.5], [[0, 0], [1, 2]], [np.eye(2), np.zeros((2, 2))])
     found = upto.mixture(flat, flat)
