@@ -48,7 +48,7 @@ def test_an_index_is_judged_and_carried(upto, upgrade):
     assert carried.rows.shape == (900, 12)
     np.testing.assert_array_equal(carried.ids, source.ids)
     fitted = load_transform(upgrade / "map.safetensors")
-    np.testing.assert_allclose(np.asarray(carried), fitted.transform(np.asarray(source)), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(carried), fitted.transform(source), rtol=1e-6)
     assert (fitted.source_name_, fitted.target_name_) == ("index", "new")
     assert load_transform(upgrade / "back.safetensors").n_features_in_ == 12
     page = (upgrade / "page.html").read_text()

@@ -42,7 +42,7 @@ OUTPUT_FORMATS = (
         suffixes=(".npy",),
         module="write_arrays",
         write="write_npy",
-        grows="growing_arrays:GrowingNpy",
+        grows="growable_arrays:GrowingNpy",
     ),
     OutputFormat(suffixes=(".npz",), module="write_arrays", write="write_npz"),
     OutputFormat(suffixes=(".csv", ".tsv"), module="write_tables", write="write_text"),
@@ -53,24 +53,24 @@ OUTPUT_FORMATS = (
         suffixes=(".zarr",),
         module="write_hierarchies",
         write="write_zarr",
-        grows="growing_arrays:GrowingZarr",
+        grows="growable_arrays:GrowingZarr",
         is_folder=True,
     ),
     OutputFormat(suffixes=(".safetensors",), module="write_arrays", write="write_safetensors"),
     OutputFormat(
         suffixes=(".lance",),
-        module="growing_tables",
+        module="growable_tables",
         write="write_lance",
-        grows="growing_tables:GrowingLance",
+        grows="growable_tables:GrowingLance",
         is_folder=True,
     ),
     OutputFormat(suffixes=(".faiss",), module="faiss_file", write="write_faiss"),
 )
 PARTS = OutputFormat(
     suffixes=(".parquet/",),
-    module="growing_tables",
+    module="growable_tables",
     write="write_parts",
-    grows="growing_tables:GrowingParts",
+    grows="growable_tables:GrowingParts",
     is_folder=True,
 )
 """A folder of parquet files."""

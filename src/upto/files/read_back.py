@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings
 from upto.files.formats import read_labels, read_run
-from upto.files.growing_tables import VECTOR
+from upto.files.growable_tables import VECTOR
 
 if TYPE_CHECKING:
     from pathlib import Path

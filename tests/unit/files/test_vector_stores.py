@@ -263,7 +263,7 @@ def lance():
 
 
 def test_a_lance_table_is_read_again(tmp_path, rows, lance, monkeypatch):
-    monkeypatch.setattr("upto.files.growing_tables._FRAGMENT_BYTES", 4 * WIDTH * 40)
+    monkeypatch.setattr("upto.files.growable_tables._FRAGMENT_BYTES", 4 * WIDTH * 40)
     ids = np.array([f"document {row}" for row in range(N_ROWS)])
     path = tmp_path / "out.lance"
     write(path, like(rows, ids, kind=ids, year=np.arange(N_ROWS)), rows)

@@ -50,8 +50,8 @@ def eager(monkeypatch):
     """Put a state on disk after every block, and keep pieces small."""
     monkeypatch.setattr(unfinished_output, "INTERVAL", 0.0)
     monkeypatch.setattr("upto.files.plan._GROUP_BYTES", 32 * 36)
-    monkeypatch.setattr("upto.files.growing_tables._PART_BYTES", 64 * 36)
-    monkeypatch.setattr("upto.files.growing_tables._FRAGMENT_BYTES", 64 * 36)
+    monkeypatch.setattr("upto.files.growable_tables._PART_BYTES", 64 * 36)
+    monkeypatch.setattr("upto.files.growable_tables._FRAGMENT_BYTES", 64 * 36)
 
 
 def short(n_threads=1):
@@ -301,10 +301,10 @@ from upto import apply_transform
 from upto.engines import ThreadsEngine
 from upto.files import unfinished_output
 from upto.files.npy import StoredRows
-from upto.files import growing_tables, plan
+from upto.files import growable_tables, plan
 
 unfinished_output.INTERVAL = 0.0
-growing_tables._PART_BYTES = growing_tables._FRAGMENT_BYTES = 64 * 36
+growable_tables._PART_BYTES = growable_tables._FRAGMENT_BYTES = 64 * 36
 plan._GROUP_BYTES = 32 * 36
 folder, output, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 read, counted = StoredRows._read, [0]
@@ -377,9 +377,9 @@ def test_a_full_disk_keeps_what_can_be_continued(
     tmp_path, aligner, counted, output, eager, monkeypatch
 ):
     needs(output)
-    from upto.files import growing
+    from upto.files import growable
 
-    made, path = growing.growing, f"{tmp_path}/{output}"
+    made, path = growable.growing, f"{tmp_path}/{output}"
 
     def filling(entry, place, plan):
         found = made(entry, place, plan)
@@ -535,8 +535,8 @@ def test_a_disk_that_is_really_full(tmp_path, aligner, rng, output, eager, monke
     try:
         rows = rng.laplace(size=(20_000, 6)).astype(np.float32)
         monkeypatch.setattr("upto.files.plan._GROUP_BYTES", 2**14)
-        monkeypatch.setattr("upto.files.growing_tables._PART_BYTES", 2**16)
-        monkeypatch.setattr("upto.files.growing_tables._FRAGMENT_BYTES", 2**16)
+        monkeypatch.setattr("upto.files.growable_tables._PART_BYTES", 2**16)
+        monkeypatch.setattr("upto.files.growable_tables._FRAGMENT_BYTES", 2**16)
         with pytest.raises(InputError, match=r"the disk was full after \d+ of 20000 rows"):
             apply_transform(aligner, rows, output=f"{disk}/{output}", engine=few)
         left = [each.name for each in disk.iterdir()]
