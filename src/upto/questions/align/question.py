@@ -83,8 +83,9 @@ def align(
     up_to
         ``"auto"``, or a map: ``"identity"``, ``"signed-permutation"``, ``"rigid"``,
         ``"similarity"``, ``"affine"``, ``"ridge"`` (affine with shrinkage), ``"low-rank"``,
-        ``"kernel"`` or ``"network"``. By default every map is judged, and the simplest one whose
-        recall is within one standard error of the best is chosen, on a part of the fitted pairs.
+        ``"kernel"`` or ``"network"``. By default all but the last are judged, and the simplest one
+        whose recall is within one standard error of the best is chosen, on a part of the fitted
+        pairs.
     metric
         How the index is searched: ``"cosine"``, ``"inner-product"`` or ``"euclidean"``. If the
         new rows have one length, mapped rows are scaled to it.
