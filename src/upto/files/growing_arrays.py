@@ -8,7 +8,7 @@ import numpy as np
 
 from upto.core import InputError
 from upto.files.damage import damaged
-from upto.files.growing import Gathered, Growing
+from upto.files.growth import Gathered, Growing
 from upto.files.write_arrays import write_header
 from upto.files.write_hierarchies import write_zarr_vectors
 from upto.signals import hold_signals

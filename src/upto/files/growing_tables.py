@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from upto.files.growing import Gathered, Growing, written_whole
+from upto.files.growth import Gathered, Growing, written_whole
 from upto.files.write_tables import storage_of
 
 if TYPE_CHECKING:

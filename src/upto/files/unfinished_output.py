@@ -16,7 +16,7 @@ import numpy as np
 from upto.core import UptoError
 from upto.core.files import real_path, replacing, write_text_atomically
 from upto.core.locks import locked
-from upto.files.growing import growing
+from upto.files.growth import growing
 from upto.files.write import failures_reported
 from upto.signals import clean_up, hold_signals
 

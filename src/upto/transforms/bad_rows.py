@@ -38,9 +38,11 @@ def marked_block(xp: Any, x: Any, *params: Any, function: Statistic, dtype: str)
     with np.errstate(all="ignore"):
         kind = getattr(xp, dtype)
         found = xp.astype(function(xp, x, *params)[0], kind)
-        # Zero for finite numbers and NaN for others, without a search.
-        flaw = xp.sum(x - x, axis=1) + xp.sum(found - found, axis=1)
-        return (found + xp.astype(flaw, kind)[:, None],)
+        # Zero for finite numbers and NaN for others: no array of the size of a block is made, whose
+        # memory would have to be found anew each time.
+        flaw = xp.sum(x, axis=1) * 0.0 + xp.sum(found, axis=1, dtype=xp.float64) * 0.0
+        found += xp.astype(flaw, kind)[:, None]
+        return (found,)
 
 
 def refuse_overflow(run: Embeddings, bad: Sequence[int], dtype: str) -> None:

@@ -377,9 +377,9 @@ def test_a_full_disk_keeps_what_can_be_continued(
     tmp_path, aligner, counted, output, eager, monkeypatch
 ):
     needs(output)
-    from upto.files import growing
+    from upto.files import growth
 
-    made, path = growing.growing, f"{tmp_path}/{output}"
+    made, path = growth.growing, f"{tmp_path}/{output}"
 
     def filling(entry, place, plan):
         found = made(entry, place, plan)
