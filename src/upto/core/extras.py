@@ -11,7 +11,7 @@ EXTRAS = {
     "anndata": (("h5py",), "h5ad files"),
     "hdf5": (("h5py",), "HDF5 files"),
     "zarr": (("zarr",), "zarr folders"),
-    "lance": (("pyarrow", "pylance"), "Lance tables"),
+    "lance": (("pylance",), "Lance tables"),
     "index": (("faiss-cpu",), "search in FAISS indexes"),
     "plot": (("matplotlib",), "figures"),
     "images": (("pillow", "h5py"), "published image sets"),

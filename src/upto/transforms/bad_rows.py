@@ -30,24 +30,33 @@ def check_bad_rows(policy: object) -> None:
         raise ArgumentError(message, bad_rows=policy)
 
 
-def marked_block(xp: Any, x: Any, *params: Any, function: Statistic, dtype: str) -> Arrays:
+def marked_block(
+    xp: Any, x: Any, *params: Any, function: Statistic, dtype: str, directed: bool
+) -> Arrays:
     """Return mapped rows in the type of the output, all NaN if one of their numbers is not finite.
 
-    A map may use only some of the coordinates, so NaN in a row need not reach its image.
+    A map may use only some of the coordinates, so NaN in a row need not reach its image. If rows
+    are `directed`, a row of zeros is bad too: it has no direction, but its image would have one.
     """
     with np.errstate(all="ignore"):
         kind = getattr(xp, dtype)
         found = xp.astype(function(xp, x, *params)[0], kind)
-        # Zero for finite numbers and NaN for others, without a search.
-        flaw = xp.sum(x - x, axis=1) + xp.sum(found - found, axis=1)
-        return (found + xp.astype(flaw, kind)[:, None],)
+        # Zero for finite numbers and NaN for others: no array of the size of a block is made, whose
+        # memory would have to be found anew each time.
+        squares = xp.linalg.vecdot(x, x)
+        flaw = squares * 0.0 + xp.sum(found, axis=1, dtype=xp.float64) * 0.0
+        if directed:
+            flaw = xp.where(squares == 0.0, squares * 0.0 + xp.nan, flaw)
+        found += xp.astype(flaw, kind)[:, None]
+        return (found,)
 
 
 def refuse_overflow(run: Embeddings, bad: Sequence[int], dtype: str) -> None:
     """Refuse finite rows whose images are beyond the range of the output."""
     first, last = bad[0], bad[-1] + 1
     rows = np.asarray(run.rows[first:last], dtype=np.float64)
-    finite: NDArray[np.bool_] = np.asarray(np.isfinite(rows).all(axis=1))
+    # Bad for another reason: not finite, or without a direction.
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(rows).all(axis=1) & rows.any(axis=1))
     row = next((row for row in bad if finite[row - first]), None)
     if row is not None:
         message = (
@@ -57,22 +66,29 @@ def refuse_overflow(run: Embeddings, bad: Sequence[int], dtype: str) -> None:
         raise InputError(message)
 
 
-def refuse_bad_rows(run: Embeddings, bad: Sequence[int]) -> None:
+def refuse_bad_rows(run: Embeddings, bad: Sequence[int], *, directed: bool) -> None:
     """Refuse a run with rows that are not finite, naming the first of them."""
     message = (
-        f"{run.name} has {_counted(bad)} with NaN or infinite values, {_listed(run, bad, 3)}: "
+        f"{run.name} has {_counted(bad)} {flaws(directed=directed)}, {_listed(run, bad, 3)}: "
         'repair them, or pass bad_rows="drop" to leave them out or bad_rows="keep" for rows of NaN.'
     )
     raise ArgumentError(message, bad_rows="refuse")
 
 
-def describe_bad_rows(run: Embeddings, bad: Sequence[int], policy: BadRows) -> str:
+def describe_bad_rows(
+    run: Embeddings, bad: Sequence[int], policy: BadRows, *, directed: bool
+) -> str:
     """Return a note on what was done with rows that are not finite."""
     done = "left out" if policy == "drop" else "written as NaN"
     return (
-        f"{_counted(bad)} of {run.name} with NaN or infinite values "
+        f"{_counted(bad)} of {run.name} {flaws(directed=directed)} "
         f"{'was' if len(bad) == 1 else 'were'} {done}: {_listed(run, bad, _NAMED)}"
     )
+
+
+def flaws(*, directed: bool) -> str:
+    """Return what is wrong with bad rows."""
+    return "with NaN or infinite values" + (", or of length zero," if directed else "")
 
 
 def _counted(bad: Sequence[int]) -> str:

@@ -97,7 +97,9 @@ def carry_to_file(
         _write_whole(engine, carried, sink, plan, entry, checked)
     notes = []
     if sink.bad:
-        notes.append(describe_bad_rows(carried.run, sink.bad, carried.bad_rows))
+        notes.append(
+            describe_bad_rows(carried.run, sink.bad, carried.bad_rows, directed=sink.directed)
+        )
     if any(is_unchecked):
         notes.append(f"{plan.path} is a large table of text, of which no row was read back")
     return tuple(notes)

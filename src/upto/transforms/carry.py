@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from upto.alignment.row_lengths import LengthMap
 from upto.core import Embeddings, InputError, SelectedRows
 from upto.files.rows import rows_from
-from upto.transforms.bad_rows import BadRows, marked_block, refuse_bad_rows, refuse_overflow
+from upto.transforms.bad_rows import (
+    BadRows,
+    flaws,
+    marked_block,
+    refuse_bad_rows,
+    refuse_overflow,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +54,8 @@ class Sink:
         Function that is called with the number of rows of each block.
     bad
         Positions of the bad rows found so far.
+    directed
+        Whether rows of length zero are bad too, as for maps onto rows of one length.
     """
 
     run: Embeddings
@@ -56,6 +65,7 @@ class Sink:
     first: int = 0
     advance: Callable[[int], object] | None = None
     bad: list[int] = field(default_factory=list)
+    directed: bool = False
 
     def __setitem__(self, key: slice, block: NDArray[Any]) -> None:
         start = self.first + key.start
@@ -85,15 +95,16 @@ def carry_rows(engine: Engine, mapping: Map, sink: Sink) -> None:
     rows = rows_from(sink.run.rows, sink.first)
     if rows.shape[0]:
         function, params = mapping.block_function()
-        marked = partial(marked_block, function=function, dtype=sink.dtype)
+        sink.directed = isinstance(mapping, LengthMap)
+        marked = partial(marked_block, function=function, dtype=sink.dtype, directed=sink.directed)
         engine = _in_chunks(engine, max(rows.shape[1], len(mapping.target_mean)))
         engine.map_blocks(marked, rows, params=params, out=sink)
     if sink.bad and sink.policy == "refuse":
-        refuse_bad_rows(sink.run, sink.bad)
+        refuse_bad_rows(sink.run, sink.bad, directed=sink.directed)
     if sink.policy == "drop" and len(sink.bad) == sink.run.n_samples:
         message = (
-            f"all {sink.run.n_samples} rows of {sink.run.name} have NaN or infinite values: "
-            "nothing is left to write."
+            f"{sink.run.name} has no row but those {flaws(directed=sink.directed)}: nothing is "
+            f"left of {sink.run.n_samples} rows to write."
         )
         raise InputError(message)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto import Aligner, apply_transform, save_transform
+from upto import Aligner, RidgeAligner, apply_transform, save_transform
 from upto.core import Embeddings, InputError
 from upto.core.errors import ArgumentError
 from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
@@ -164,7 +164,7 @@ def test_bad_rows_are_refused_by_name_and_number(tmp_path, aligner, old, output)
     with pytest.raises(ArgumentError, match=said):
         apply_transform(aligner, run, output=tmp_path / output, engine=short())
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(InputError, match="all 400 rows of old have NaN"):
+    with pytest.raises(InputError, match="old has no row but those with NaN"):
         apply_transform(
             aligner,
             Embeddings(rows=np.full((400, 6), np.nan), name="old"),
@@ -549,3 +549,22 @@ def test_a_disk_that_is_really_full(tmp_path, aligner, rng, output, eager, monke
         np.testing.assert_allclose(read, aligner.transform(rows), rtol=1e-6, atol=1e-6)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_rows_without_a_direction_are_bad_where_images_have_one_length(tmp_path, rng):
+    old = rng.normal(size=(200, 4))
+    new = old @ rng.normal(size=(4, 5)) + 1
+    new /= np.linalg.norm(new, axis=1, keepdims=True)
+    index = rng.normal(size=(60, 4))
+    index[[7, 41]] = 0
+    index[50, 1] = np.nan
+    output = tmp_path / "carried.npy"
+    scaled = RidgeAligner(length="target").fit(old, new)
+    with pytest.raises(InputError, match="3 rows with NaN or infinite values, or of length zero,"):
+        apply_transform(scaled, index, output=output)
+    assert not output.exists()
+    apply_transform(scaled, index, output=output, bad_rows="drop")
+    assert np.load(output).shape == (57, 5)
+    plain = RidgeAligner().fit(old, new)
+    apply_transform(plain, index, output=output, bad_rows="drop")
+    assert np.load(output).shape == (59, 5)

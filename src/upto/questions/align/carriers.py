@@ -73,7 +73,7 @@ def names_to_try(up_to: str, *, n_fitted: int, old_width: int, new_width: int) -
             for name in NAMES
             if (name != "identity" or old_width == new_width)
             and (name in AFFINE or n_fitted >= LEAST_FOR_FLEXIBLE)
-            # A network takes as long as all the others, and rarely finds more than a kernel.
+            # A network takes as long as all the others.
             and name != "network"
         )
     if up_to not in NAMES:

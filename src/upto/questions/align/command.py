@@ -51,7 +51,8 @@ _METRICS = ("cosine", "inner-product", "euclidean")
     type=click.Choice(["auto", *NAMES]),
     default="auto",
     show_default=True,
-    help="The map; auto judges all but the network, and takes the simplest that is within error of the best.",
+    help="The map; auto judges all but the network, and takes the simplest that is within error of "
+    "the best.",
 )
 @click.option(
     "--metric",
