@@ -83,7 +83,7 @@ class PicklingEngine(ThreadsEngine):
         return on_host(function, *arrays)
 
     def _sent(self, function, params, combine):
-        self.sent |= names_of(function)
+        self.sent.update(names_of(function))
         return pickle.loads(pickle.dumps((function, tuple(params), combine)))
 
 
