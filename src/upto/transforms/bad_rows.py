@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Embeddings
-    from upto.engines.base import Arrays, Statistic
 
 BadRows = Literal["refuse", "drop", "keep"]
 """Refuse a run with such rows, leave them out, or write them as NaN."""
@@ -28,21 +27,6 @@ def check_bad_rows(policy: object) -> None:
     if policy not in get_args(BadRows):
         message = f'bad_rows={policy!r} is none of "refuse", "drop" and "keep": pass one of them.'
         raise ArgumentError(message, bad_rows=policy)
-
-
-def marked_block(xp: Any, x: Any, *params: Any, function: Statistic, dtype: str) -> Arrays:
-    """Return mapped rows in the type of the output, all NaN if one of their numbers is not finite.
-
-    A map may use only some of the coordinates, so NaN in a row need not reach its image.
-    """
-    with np.errstate(all="ignore"):
-        kind = getattr(xp, dtype)
-        found = xp.astype(function(xp, x, *params)[0], kind)
-        # Zero for finite numbers and NaN for others: no array of the size of a block is made, whose
-        # memory would have to be found anew each time.
-        flaw = xp.sum(x, axis=1) * 0.0 + xp.sum(found, axis=1, dtype=xp.float64) * 0.0
-        found += xp.astype(flaw, kind)[:, None]
-        return (found,)
 
 
 def refuse_overflow(run: Embeddings, bad: Sequence[int], dtype: str) -> None:
