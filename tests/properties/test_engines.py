@@ -64,7 +64,14 @@ from upto.testing import embeddings_strategy, random_element
 
 AGREEMENT = 1e-10
 N_ROWS, WIDTH = 407, 5
-PACKAGES = ("engines", "alignment", "measures", "ica")
+PACKAGES = ("engines", "alignment", "measures", "ica", "transforms")
+
+
+def names_of(function) -> set[str]:
+    """Return the names of a function and of the one that it was given to call on each block."""
+    inner = getattr(function, "keywords", {}).get("function")
+    own = {getattr(function, "func", function).__name__}
+    return own if inner is None else own | names_of(inner)
 
 
 class PicklingEngine(ThreadsEngine):

@@ -116,8 +116,9 @@ def apply_transform(
     inputs = [each for each in (run, transform) if isinstance(each, str | Path)]
     check_output(output, inputs=inputs)
     embeddings = single_run(run, "apply_transform")
-    _check_width(fitted, embeddings, inverse=inverse)
+    _check_direction(fitted, embeddings, inverse=inverse)
     places = _places(fitted, kind.prefix, embeddings, inverse=inverse)
+    _check_width(fitted, embeddings, inverse=inverse)
     mapping, options = _what_is_written(
         fitted, embeddings, kind.backward(fitted) if inverse else None, places
     )
@@ -136,23 +137,40 @@ def apply_transform(
         return (*notes, *carry_to_file(engine, carried, advance))
 
 
-def _check_width(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
-    widths = [transform.n_features_in_, transform._n_features_out]
-    wanted, other = widths[::-1] if inverse else widths
-    found = embeddings.n_features
-    if found == wanted:
+def _check_direction(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
+    """Refuse a run as wide as the images, unless it has columns that the transform takes."""
+    wanted, made = _widths(transform, inverse=inverse)
+    taken = target_names(transform) if inverse else fitted_names(transform)
+    if embeddings.n_features == wanted or embeddings.n_features != made:
         return
-    what = "the inverse of the transform" if inverse else "the transform"
-    message = f"{embeddings.name} has {found} coordinates, but {what} takes {wanted}: "
-    if found != other:
-        msg = f"{message}give a run of the kind it was fitted to."
-        raise InputError(msg)
+    if set(taken) & set(embeddings.features):
+        return
     names = [getattr(transform, f"{each}_name_", None) for each in ("source", "target")]
-    if None not in names:
-        message = f"{message[:-2]}; the map goes from {names[0]} to {names[1]}: "
+    between = "" if None in names else f"; the map goes from {names[0]} to {names[1]}"
     remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
-    msg = f"{message}{remedy}, or fit a map the other way."
-    raise ArgumentError(msg, inverse=True)
+    message = (
+        f"{_other_width(embeddings, wanted, inverse=inverse)}{between}: {remedy}, or fit a map the "
+        "other way."
+    )
+    raise ArgumentError(message, inverse=True)
+
+
+def _check_width(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
+    wanted, _ = _widths(transform, inverse=inverse)
+    if embeddings.n_features != wanted:
+        what = _other_width(embeddings, wanted, inverse=inverse)
+        message = f"{what}: give a run of the kind it was fitted to."
+        raise InputError(message)
+
+
+def _widths(transform: Transform, *, inverse: bool) -> tuple[int, int]:
+    widths = int(transform.n_features_in_), int(transform._n_features_out)
+    return widths[::-1] if inverse else widths
+
+
+def _other_width(embeddings: Embeddings, wanted: int, *, inverse: bool) -> str:
+    what = "the inverse of the transform" if inverse else "the transform"
+    return f"{embeddings.name} has {embeddings.n_features} coordinates, but {what} takes {wanted}"
 
 
 def _reordered(embeddings: Embeddings) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Embeddings
-    from upto.engines.base import Arrays, Statistic
 
 BadRows = Literal["refuse", "drop", "keep"]
 """Refuse a run with such rows, leave them out, or write them as NaN."""

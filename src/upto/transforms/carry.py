@@ -23,7 +23,7 @@ from upto.transforms.bad_rows import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from upto.engines.base import Engine
+    from upto.engines.base import Arrays, Engine, Statistic
     from upto.transforms.kinds import Map
 
     Put = Callable[[NDArray[Any], NDArray[np.intp]], None]
@@ -82,6 +82,21 @@ class Sink:
             self.put(block, positions)
         if self.advance is not None:
             self.advance(len(is_bad))
+
+
+def marked_block(xp: Any, x: Any, *params: Any, function: Statistic, dtype: str) -> Arrays:
+    """Return mapped rows in the type of the output, all NaN if one of their numbers is not finite.
+
+    A map may use only some of the coordinates, so NaN in a row need not reach its image.
+    """
+    with np.errstate(all="ignore"):
+        kind = getattr(xp, dtype)
+        found = xp.astype(function(xp, x, *params)[0], kind)
+        # Zero for finite numbers and NaN for others: no array of the size of a block is made, whose
+        # memory would have to be found anew each time.
+        flaw = xp.sum(x, axis=1) * 0.0 + xp.sum(found, axis=1, dtype=xp.float64) * 0.0
+        found += xp.astype(flaw, kind)[:, None]
+        return (found,)
 
 
 def carry_rows(engine: Engine, mapping: Map, sink: Sink) -> None:
