@@ -15,7 +15,6 @@ from upto.files.rows import rows_from
 from upto.transforms.bad_rows import (
     BadRows,
     flaws,
-    marked_block,
     refuse_bad_rows,
     refuse_overflow,
 )
@@ -84,17 +83,23 @@ class Sink:
             self.advance(len(is_bad))
 
 
-def marked_block(xp: Any, x: Any, *params: Any, function: Statistic, dtype: str) -> Arrays:
+def marked_block(
+    xp: Any, x: Any, *params: Any, function: Statistic, dtype: str, directed: bool
+) -> Arrays:
     """Return mapped rows in the type of the output, all NaN if one of their numbers is not finite.
 
-    A map may use only some of the coordinates, so NaN in a row need not reach its image.
+    A map may use only some of the coordinates, so NaN in a row need not reach its image. If rows
+    are `directed`, a row of zeros is bad too: it has no direction, but its image would have one.
     """
     with np.errstate(all="ignore"):
         kind = getattr(xp, dtype)
         found = xp.astype(function(xp, x, *params)[0], kind)
         # Zero for finite numbers and NaN for others: no array of the size of a block is made, whose
         # memory would have to be found anew each time.
-        flaw = xp.sum(x, axis=1) * 0.0 + xp.sum(found, axis=1, dtype=xp.float64) * 0.0
+        squares = xp.linalg.vecdot(x, x)
+        flaw = squares * 0.0 + xp.sum(found, axis=1, dtype=xp.float64) * 0.0
+        if directed:
+            flaw = xp.where(squares == 0.0, squares * 0.0 + xp.nan, flaw)
         found += xp.astype(flaw, kind)[:, None]
         return (found,)
 
