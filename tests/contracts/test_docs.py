@@ -192,12 +192,14 @@ LONG = (
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, rng):
-    """The pages call files of their readers seed0.npy and seed1.npy."""
+    """The pages call files of their readers seed0.npy and seed1.npy, or old, new and index."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     rows = rng.laplace(size=(300, 4))
     np.save("seed0.npy", rows)
     np.save("seed1.npy", rows[:, ::-1] + 1)
+    for name, some in {"old": rows, "new": rows[:, ::-1], "index": rows[:200] / 2}.items():
+        np.save(f"{name}.npy", some)
     names: dict[str, object] = {"__name__": "page"}
     n_run = 0
     for block in blocks_of(page):
