@@ -102,7 +102,7 @@ def test_without_a_file_an_index_is_only_checked(upto, upgrade):
             2,
             "--metric concerns fitting, and --map fits nothing",
         ),
-        (["a.npy", "b.npy", "--apply", "b.npy"], 3, "the index b has 12 coordinates, but a has 8"),
+        (["a.npy", "b.npy", "--apply", "b.npy"], 3, "b has the rows of the new model"),
         (["a.npy", "b.npy", "--apply", "a.npy", "-o", "a.npy"], 3, "would destroy it"),
         (["a.npy", "b.npy", "--save", "map.npy"], 3, "does not end in .safetensors"),
         (["index.csv", "new.csv", "--ids", "name"], 3, "name"),

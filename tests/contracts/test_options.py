@@ -35,7 +35,7 @@ ARGUMENTS = {
 }
 ELSEWHERE = {
     "unmix": {"transform", "inverse", "resume"},
-    "align": {"file", "saved", "inverse", "bad_rows", "verify", "resume"},
+    "align": {"file", "save", "save_back", "saved", "inverse", "bad_rows", "verify", "resume"},
     "batches": {"keep", "space"},
     "lipschitz": {"decoder"},
 }

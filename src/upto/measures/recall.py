@@ -25,7 +25,7 @@ LEVEL = 0.95
 _QUANTILE = 2.04
 """0.975 quantile of Student's t for one degree of freedom fewer than there are splits."""
 _TIES = 1e-9
-"""Difference of scores, over their size, below which they are equal."""
+"""Difference of scores, over those of the rows that a query found, below which they are equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,10 @@ class Searches:
         for count in counts:
             last = np.where(ranks <= count, ranks, 0).argmax(axis=1)[:, None]
             limit = np.take_along_axis(scores, last, axis=1)
-            limits.append(limit - _TIES * (1.0 + np.abs(limit)))
+            # Scores of far-off or small rows differ little: what counts as equal is relative to it.
+            spread = scores[:, :1] - scores[:, -1:]
+            rounding = 8 * np.finfo(np.float64).eps * np.abs(limit)
+            limits.append(limit - _TIES * spread - rounding)
         recalls = {}
         for name, found in self.others.items():
             ranks, scores = found.ranks(asked, within), found.scores[asked]

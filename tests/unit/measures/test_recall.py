@@ -47,6 +47,15 @@ def test_the_size_of_a_block_does_not_matter(rng, monkeypatch):
     np.testing.assert_array_equal(nearest_rows(queries, rows, 5), expected)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_rows_that_differ_little_are_not_taken_for_ties(metric, rng):
+    """All cosines are 1 within 1e-10, and unrelated rows still find no neighbours."""
+    centre = rng.normal(size=8)
+    first, second = (centre + 1e-5 * rng.normal(size=(300, 8)) for _ in range(2))
+    assert neighbour_recall(first, first, 10, metric=metric).value == 1.0
+    assert neighbour_recall(first, second, 10, metric=metric).value < 0.1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

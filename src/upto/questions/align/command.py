@@ -216,16 +216,11 @@ def _align(
     result = upto.align(
         *read_runs((old, new), ids=ids),
         apply=apply or None,
-        save=save,
-        save_back=save_back,
         seed=output.seed,
         engine=output.engine,
         progress=output.watcher(),
         **options,
     )
-    for written in (save, save_back):
-        if written is not None:
-            output.say(f"wrote {written}")
     output.publish(result, report)
     if fail_below is not None and result.at_size.value < fail_below:
         stop(
@@ -233,10 +228,14 @@ def _align(
             f"recall@{result.decides} is {result.at_size.value:.4g}, below the limit of "
             f"{fail_below:g}; nothing was carried.",
         )
-    if file is not None:
-        _carry(output, result.aligner(), apply, file, **carrying)
     if strict:
         check_strictly(result)
+    for path, back in ((save, False), (save_back, True)):
+        if path is not None:
+            upto.save_transform(path, result.aligner(back=back))
+            output.say(f"wrote {path}")
+    if file is not None:
+        _carry(output, result.aligner(), apply, file, **carrying)
 
 
 def _carry(

@@ -9,8 +9,8 @@ import numpy as np
 
 from upto.core import Embeddings, Finding, InputError
 from upto.core.array_types import Float, Index
-from upto.evidence.held_out_rows import choose_held_out
-from upto.evidence.split import take_rows
+from upto.evidence.held_out_rows import units_of_copies
+from upto.evidence.split import find_keys, hold_out, take_rows
 from upto.files import match_rows
 from upto.files.survey import place_runs, survey_runs
 from upto.measures import diameter
@@ -71,10 +71,14 @@ def find_pairs(
         raise InputError(message)
     placed = place_runs(engine, runs)
     surveys = survey_runs(engine, placed)
-    split, remarked = choose_held_out(engine, placed, held_out, seed)
+    # Rows are searched whatever their order, and near copies are what a search finds.
+    rows = [run.rows for run in placed]
+    keys = find_keys(engine, rows, seed)
+    units, remarked = units_of_copies(engine, rows, keys)
+    split = hold_out(keys, held_out, units=units)
     widest = max(run.n_features for run in placed)
     fitted = split.first_rows(min(MOST_FITTED, max(MOST_VALUES // widest, 1)), 0)
-    judged = split.distinct_held_out(MOST_JUDGED)
+    judged = split.first_rows(MOST_JUDGED, 1)
     sides = []
     for run, found in zip(placed, surveys, strict=True):
         side = Side(

@@ -178,14 +178,18 @@ def align(
     staying = next(each for each in judged.baselines if each.name == "old model").recall[place]
     with progress.task("fit fewer pairs", len(pair_counts(pairs.n_fitted))) as advance:
         curve = learning_curve(pairs, chosen, recall, searching, decides, seed, advance)
+    is_size_known = bool(index) or index_size is not None
     if index_size is None:
-        index_size = sum(part.n_samples for part in index)
+        # At least the rows that both models embedded are in the index.
+        index_size = sum(part.n_samples for part in index) or pairs.n_pairs
+    index_size = max(index_size, len(pairs.new.judged))
     sizes = index_sizes(
         pairs,
         carrier,
         searching,
+        judged.searches,
         {chosen: recall, "old model": staying},
-        index_size=max(index_size, len(pairs.new.judged)),
+        index_size=index_size,
         count=decides,
         seed=seed,
     )
@@ -205,10 +209,11 @@ def align(
         at=tuple(wanted),
         decides=decides,
         enough=enough,
-        index_size=max(index_size, len(pairs.new.judged)),
+        index_size=index_size,
+        is_size_known=is_size_known,
         length=searching.new_length,
         chosen=chosen,
-        advice=advise(at_size, enough),
+        advice="unclear",
         at_size=at_size,
         maps=judged.maps,
         baselines=judged.baselines,
@@ -221,6 +226,7 @@ def align(
         kept=kept,
     )
     lengths = length_correlation(carrier.carried(pairs.old.judged), pairs.new.judged)
+    result = replace(result, advice=advise(result, asked=10 if 10 in at else decides))
     findings = [*pairs.findings, *left_out, *remarks(result, lengths)]
     result = replace(result, verdict=verdict(result), findings=unique_findings(findings))
     for path, back in ((save, False), (save_back, True)):
@@ -287,6 +293,12 @@ def _index(old: Embeddings, new: Embeddings, apply: Any) -> tuple[Embeddings, ..
         return (old,) if old.n_samples > new.n_samples else ()
     parts = tuple(single_run(part, "align") for part in _parts(apply))
     for part in parts:
+        if part.origin is not None and part.origin == new.origin != old.origin:
+            message = (
+                f"{part.name} has the rows of the new model, which need not be carried: give the "
+                "index that the old model made."
+            )
+            raise InputError(message)
         if part.n_features != old.n_features:
             message = (
                 f"the index {part.name} has {part.n_features} coordinates, but {old.name} has "
@@ -312,7 +324,13 @@ def _counts(at: Sequence[int], n_rows: int) -> tuple[list[int], list[Finding]]:
     """Return the numbers of rows to retrieve that are small beside the rows searched."""
     most = max((n_rows - 1) // 4, 1)
     asked = list(dict.fromkeys(int(count) for count in at))
-    wanted = [count for count in asked if count <= most] or [most]
+    wanted = [count for count in asked if count <= most]
+    if not wanted:
+        message = (
+            f"recall@{min(asked)} needs {4 * min(asked) + 1} held-out rows, and there are "
+            f"{n_rows}: embed more rows with both models, or ask for fewer neighbours."
+        )
+        raise InputError(message)
     if wanted == asked:
         return wanted, []
     left = ", ".join(f"recall@{count}" for count in asked if count > most)

@@ -78,7 +78,8 @@ class AlignResult(Result):
 
     Every recall is the share of the nearest rows in the new space that a search finds, one for each
     number of rows retrieved in `at`; verdict and figures use the number `decides`. `chosen` is the
-    map of the verdict, `at_size` its recall in an index of `index_size` rows. `n_rows` held-out
+    map of the verdict, `at_size` its recall in an index of `index_size` rows, by default those that
+    both models embedded. `n_rows` held-out
     rows are searched by `n_queries` of them. `enough` is the recall from which an index is worth
     carrying. `length` is the common length of the new rows, to which mapped rows are scaled, if
     they have one.
@@ -103,6 +104,7 @@ class AlignResult(Result):
     decides: int
     enough: float
     index_size: int
+    is_size_known: bool
     length: float | None
     chosen: str
     advice: Advice
@@ -251,27 +253,8 @@ class AlignResult(Result):
         )
 
     def _panels(self) -> Iterator[Panel]:
-        names = [each.name for each in self.maps]
-        places = tuple(float(number) for number in range(1, len(names) + 1))
-        carried = [self.recall(name) for name in names]
-        back = [each.back[self.at.index(self.decides)] for each in self.maps]
-        marks = [
-            _marks("carried index", places, carried, kind="points"),
-            _marks("queries carried back", tuple(place + 0.15 for place in places), back),
-        ]
-        for name in ("old model", "chance"):
-            level = self.recall(name).value
-            kind: Literal["points", "line"] = "line" if len(names) > 1 else "points"
-            ends = (places[0], places[-1]) if len(names) > 1 else places
-            marks.append(Marks(name=name, x=ends, y=(level,) * len(ends), kind=kind))
-        yield Panel(
-            title=f"Recall@{self.decides} of each map, held out",
-            x="map",
-            y=f"recall@{self.decides}",
-            marks=tuple(marks),
-            y_zero=True,
-            x_names=tuple(names),
-        )
+        if len(self.maps) > 1:
+            yield self._every_map()
         for title, x, points in (
             ("by the number of pairs fitted", "pairs", self.curve),
             ("by the size of the index", "rows in the index", self.sizes),
@@ -285,6 +268,28 @@ class AlignResult(Result):
                     x_log=True,
                     y_zero=True,
                 )
+
+    def _every_map(self) -> Panel:
+        names = [each.name for each in self.maps]
+        places = tuple(float(number) for number in range(1, len(names) + 1))
+        carried = [self.recall(name) for name in names]
+        back = [each.back[self.at.index(self.decides)] for each in self.maps]
+        marks = [
+            _marks("carried index", places, carried, kind="points"),
+            _marks("queries carried back", tuple(place + 0.15 for place in places), back),
+        ]
+        for name in ("old model", "chance"):
+            level = self.recall(name).value
+            ends = (places[0], places[-1])
+            marks.append(Marks(name=name, x=ends, y=(level, level), kind="line"))
+        return Panel(
+            title=f"Recall@{self.decides} of each map, held out",
+            x="map",
+            y=f"recall@{self.decides}",
+            marks=tuple(marks),
+            y_zero=True,
+            x_names=tuple(names),
+        )
 
 
 def _marks(

@@ -19,13 +19,23 @@ FEW_QUERIES, FAR, CARRIED_LENGTHS, WORTH = 200, 32, 0.9, 0.01
 last doubling of the pairs."""
 
 
-def advise(recall: Estimate, enough: float) -> Advice:
-    """Return whether an index is worth carrying, from the recall and its interval."""
+def advise(result: AlignResult, asked: int) -> Advice:
+    """Return whether the index is worth carrying, from the recall, its interval and what limits it.
+
+    `asked` is the number of rows retrieved that the verdict should have used.
+    """
+    recall, enough = result.at_size, result.enough
     if (recall.value if recall.low is None else recall.low) >= enough:
-        return "carry"
+        return "carry" if asked == result.decides else "unclear"
     if (recall.value if recall.high is None else recall.high) < enough:
-        return "embed again"
+        return "unclear" if _lacks_pairs(result) else "embed again"
     return "unclear"
+
+
+def _lacks_pairs(result: AlignResult) -> bool:
+    """Return whether more pairs may well raise the recall."""
+    width = max(result.old_width, result.new_width)
+    return result.n_fitted < 2 * width or gain_by_doubling(result.curve) is not None
 
 
 def verdict(result: AlignResult) -> str:
@@ -36,12 +46,16 @@ def verdict(result: AlignResult) -> str:
         "unclear": "Not clear yet",
         "embed again": "Embed everything again",
     }[result.advice]
+    if result.advice == "embed again" and len(result.maps) == 1:
+        lead += ", or try other maps"
+    if result.advice == "carry" and result.chosen == "identity":
+        lead = "Keep the index as it is"
     by = PHRASES[result.chosen]
     subject = f"{by}, the index" if result.chosen == "identity" else f"the index, carried {by},"
     rows = f"{decides} nearest rows" if decides > 1 else "nearest rows"
     limit = {
         "carry": f"at least the {result.enough:.0%} asked for",
-        "unclear": f"which may be above or below the {result.enough:.0%} asked for",
+        "unclear": f"compared with the {result.enough:.0%} asked for",
         "embed again": f"less than the {result.enough:.0%} asked for",
     }[result.advice]
     judged = f"{result.n_rows:,} held-out rows"
@@ -61,6 +75,10 @@ def verdict(result: AlignResult) -> str:
         f"{_share(result.recall('old model'))} with the old model alone",
         f"{result.recall('chance').value:.1%} by chance",
     )
+    if result.advice == "unclear" and _lacks_pairs(result):
+        sentence += f" The {result.n_fitted:,} pairs fitted are few: more may raise it."
+    if not result.is_size_known:
+        sentence += " The size of the index was not given, and in a larger one recall is lower."
     return f"{sentence} {'Among them' if beyond else 'Among the same rows'}: {', '.join(others)}."
 
 

@@ -6,9 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 import upto
 from upto.measures.nearest import nearest_rows
+from upto.questions.align.growth import extrapolate
 
 
 def unit(rows):
@@ -52,7 +54,7 @@ def test_unrelated_models_are_no_better_than_chance(rng):
     old, new = rng.normal(size=(400, 6)), rng.normal(size=(400, 6))
     result = upto.align(old, new, up_to="ridge")
     assert result.advice == "embed again"
-    assert result.verdict.startswith("Embed everything again: ")
+    assert result.verdict.startswith("Embed everything again, or try other maps: ")
     chance = result.recall("chance").value
     assert chance == pytest.approx(10 / 119)
     assert result.recall().value < 2 * chance
@@ -163,6 +165,25 @@ def test_a_larger_index_has_lower_recall_and_says_so():
     assert sizes == [67, 135, 270, 1_000_000]
 
 
+def test_recall_in_a_larger_index_is_that_among_fewer_nearest_rows():
+    last, nearer = upto.Estimate(value=0.9, low=0.88, high=0.92), [0.6, 0.7, 0.8, 0.9]
+    doubled, quadrupled = (extrapolate(last, nearer, 1000, size) for size in (2000, 4000))
+    assert doubled.value == pytest.approx(ndtr(ndtri(0.7) + 0.02))
+    assert quadrupled.value == pytest.approx(ndtr(ndtri(0.6) + 0.04))
+    below, above = ndtri(doubled.value) - ndtri([doubled.low, doubled.high])
+    assert below == pytest.approx(np.hypot(0.06, ndtri(0.9) - ndtri(0.88)))
+    assert above == pytest.approx(-np.hypot(0.06, ndtri(0.92) - ndtri(0.9)))
+
+
+def test_beyond_the_nearest_row_the_slope_goes_on_or_nothing_is_known():
+    last, nearer = upto.Estimate(value=0.9, low=0.88, high=0.92), [0.6, 0.7, 0.8, 0.9]
+    unknown = extrapolate(last, nearer, 1000, 8000)
+    assert (unknown.value, unknown.low, unknown.high) == (0.9, 0.0, 1.0)
+    falling = extrapolate(last, nearer, 1000, 8000, slopes=[-0.2, -0.1])
+    assert falling.value == pytest.approx(ndtr(ndtri(0.6) + 0.04 - 0.85 * 0.15))
+    assert falling.low < falling.value < falling.high
+
+
 @pytest.mark.slow
 def test_the_extrapolation_covers_what_a_larger_index_shows():
     """Judged on 900 rows and predicted for 8,000, beside 8,000 rows that were searched."""
@@ -235,12 +256,49 @@ def test_the_tables_have_every_map_and_baseline():
     names = [row[0] for row in result.tables()[0].rows]
     assert names == ["embed again", "ridge ←", "half new", "old model", "chance"]
     assert len(result.data_table().rows) == 2 * 5
-    assert [panel.x for panel in result.panels()] == ["map", "pairs", "rows in the index"]
+    assert [panel.x for panel in result.panels()] == ["pairs", "rows in the index"]
+
+
+def test_maps_are_drawn_beside_each_other_only_if_there_are_several(rng):
+    old, new = upgrade(rng, 400)
+    panels = upto.align(old, new, at=(5,)).panels()
+    assert next(panel.x for panel in panels) == "map"
+
+
+def test_few_pairs_are_no_reason_to_embed_everything_again():
+    old, new = upgrade(np.random.default_rng(8), 200, noise=3, width=200)
+    result = upto.align(old, new, up_to="ridge", index_size=60)
+    assert (result.advice, result.at_size.high < result.enough) == ("unclear", True)
+    assert "The 140 pairs fitted are few: more may raise it." in result.verdict
+
+
+def test_another_number_of_rows_than_the_one_that_decides_licenses_nothing():
+    rng = np.random.default_rng(0)
+    old = documents(rng, 120)
+    turned = old @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    result = upto.align(old, turned, enough=0.8, index_size=36)
+    assert (result.decides, result.advice) == (1, "unclear")
+    assert result.at_size.low > result.enough
+
+
+def test_models_that_are_the_same_need_no_map(rng):
+    old = documents(rng, 400)
+    result = upto.align(old, old, metric="euclidean", index_size=400)
+    assert (result.chosen, result.advice) == ("identity", "carry")
+    assert result.verdict.startswith("Keep the index as it is: without a map, the index finds ")
+
+
+def test_the_size_of_the_index_is_asked_for_where_it_is_not_known():
+    asked = "The size of the index was not given"
+    assert asked in affine_result().verdict
+    old, new = upgrade(np.random.default_rng(0), 400)
+    assert asked not in upto.align(old, new, up_to="ridge", index_size=400).verdict
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"at": (100,)}, "recall@100 needs 401 held-out rows, and there are 60"),
         ({"up_to": "monotone"}, "up_to is 'monotone': choose auto or one of"),
         ({"up_to": "identity"}, "up_to is 'identity', but the old rows have 12 coordinates"),
         ({"metric": "dot"}, "metric is 'dot': choose one of cosine"),
