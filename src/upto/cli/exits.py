@@ -79,10 +79,12 @@ def own_words() -> Iterator[None]:
     except ArgumentError as error:
         message = str(error)
         for name, value in error.given.items():
-            values = value if isinstance(value, list) else [value]
             if name in options:
-                said = " ".join(f"{options[name]} {each!r}" for each in values)
+                values = value if isinstance(value, list) else [value]
+                said = " ".join(_option(options[name], each) for each in values)
                 message = message.replace(f"{name}={value!r}", said, 1)
+                for each in values:
+                    message = message.replace(f"{name}={each!r}", _option(options[name], each), 1)
         error.args = (message, *error.args[1:])
         raise
     except InputError as error:
@@ -90,6 +92,13 @@ def own_words() -> Iterator[None]:
         if separator and name in options:
             error.args = (f"{options[name]} is {rest}", *error.args[1:])
         raise
+
+
+def _option(name: str, value: object) -> str:
+    """Write an argument as one would on the command line: a flag has no value."""
+    if isinstance(value, bool):
+        return name if value else name.replace("--", "--no-", 1)
+    return f"{name} {value!r}"
 
 
 def stop(code: Exit, message: str) -> NoReturn:

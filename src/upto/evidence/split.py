@@ -120,8 +120,13 @@ def split_rows(engine: Engine, runs: Sequence[Any], held_out: float, seed: int) 
     return hold_out(found, held_out, units=found.units)
 
 
-def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
-    """Compute the key of every row, and find rows that are equal in every run."""
+def find_keys(
+    engine: Engine, runs: Sequence[Any], seed: int, *, copies_together: bool = True
+) -> RowKeys:
+    """Compute the key of every row, and find rows that are equal in every run.
+
+    Without `copies_together`, equal rows have keys of their own, as if they were no copies.
+    """
     n_samples = int(runs[0].shape[0])
     keys, apart = np.zeros((2, n_samples), dtype=np.uint64)
     fewest = n_samples
@@ -142,7 +147,7 @@ def find_keys(engine: Engine, runs: Sequence[Any], seed: int) -> RowKeys:
         is_new[1:] = (np.diff(mixed[order]) != 0) | (np.diff(apart[order]) != 0)
     equal = np.empty(n_samples, dtype=np.intp)
     equal[order] = np.cumsum(is_new) - 1
-    copied = _are_copies(np.bincount(equal), fewest)
+    copied = copies_together and _are_copies(np.bincount(equal), fewest)
     if not copied and not is_new.all():
         # Equal rows are interchangeable, so it does not matter which gets which key.
         keys = mixed_keys(keys + _MULTIPLIER * _occurrences(order, is_new))

@@ -126,9 +126,7 @@ def depth_for(count: int) -> int:
     return 2 * count + math.ceil(5 * math.sqrt(2 * count)) + 10
 
 
-def recall_estimates(
-    searches: Searches, count: int, seed: int, *, clusters: Index | None = None
-) -> dict[str, Estimate]:
+def recall_estimates(searches: Searches, count: int, seed: int) -> dict[str, Estimate]:
     """Return the mean recall of each search among `count` rows, with an interval.
 
     A row takes part as a query and as a row that is found, so queries are not independent. The rows
@@ -143,16 +141,11 @@ def recall_estimates(
         Number of rows that are retrieved.
     seed
         Seed of the random number generator.
-    clusters
-        Number of the independent cluster of each row; by default each row is one.
     """
-    clusters = np.arange(searches.n_rows) if clusters is None else clusters
-    numbers = np.unique(clusters, return_inverse=True)[1]
-    n_clusters = int(numbers.max()) + 1
     stream = random_stream(seed, "halves of queries")
     squares = dict.fromkeys(searches.others, 0.0)
     for _ in range(N_SPLITS):
-        half = (stream.permutation(n_clusters) < n_clusters // 2)[numbers]
+        half = stream.permutation(searches.n_rows) < searches.n_rows // 2
         parts = [searches.recalls([count], within) for within in (half, ~half)]
         for name in squares:
             squares[name] += float(parts[0][name].mean() - parts[1][name].mean()) ** 2

@@ -47,10 +47,10 @@ def refuse_overflow(run: Embeddings, bad: Sequence[int], dtype: str) -> None:
 def refuse_bad_rows(run: Embeddings, bad: Sequence[int], *, directed: bool) -> None:
     """Refuse a run with rows that are not finite, naming the first of them."""
     message = (
-        f"{run.name} has {_counted(bad)} {flaws(directed=directed)}, {_listed(run, bad, 3)}: "
-        'repair them, or pass bad_rows="drop" to leave them out or bad_rows="keep" for rows of NaN.'
+        f"{run.name} has {_counted(bad)} {flaws(directed=directed)}: {_listed(run, bad, 3)}. "
+        "Repair them, or pass bad_rows='drop' to leave them out or bad_rows='keep' for rows of NaN."
     )
-    raise ArgumentError(message, bad_rows="refuse")
+    raise ArgumentError(message, bad_rows=["drop", "keep"])
 
 
 def describe_bad_rows(
@@ -66,7 +66,7 @@ def describe_bad_rows(
 
 def flaws(*, directed: bool) -> str:
     """Return what is wrong with bad rows."""
-    return "with NaN or infinite values" + (", or of length zero," if directed else "")
+    return "with NaN or infinite values" + (" or of length zero" if directed else "")
 
 
 def _counted(bad: Sequence[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from upto.transforms.kinds import Transform
 
 SCHEMA = 1
-DESCRIPTION = "transform"
-"""Name of the entry that describes a transform; the other entries are its arrays."""
+DESCRIPTION, DIGEST = "transform", "sha256"
+"""Names of the texts of a file that describe a transform and reveal damage; all else is arrays."""
 
 _Value = None | bool | int | float | str
 _NUMBERS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -82,7 +83,8 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     check_transform_path(path)
     entries = pack_transform(estimator)
     description = entries.pop(DESCRIPTION)
-    write_tensors(expanded(path), entries, {DESCRIPTION: description})
+    words = {DESCRIPTION: description, DIGEST: _digest(entries, description)}
+    write_tensors(expanded(path), entries, words)
 
 
 def check_transform_path(path: Any) -> None:
@@ -121,11 +123,23 @@ def load_transform(path: str | Path) -> Transform:
         words = {}  # a file of another format
     if DESCRIPTION not in words:
         message = (
-            f"{path} is not a saved transform: make one with `upto unmix --save` or "
-            "`upto.save_transform`, which write .safetensors files."
+            f"{path} is not a saved transform: make one with `upto align --save`, "
+            "`upto unmix --save` or `upto.save_transform`, which write .safetensors files."
         )
         raise InputError(message)
+    if words.get(DIGEST, "") not in ("", _digest(arrays, words[DESCRIPTION])):
+        raise InputError(_damaged(str(path), "its numbers are not those that were saved"))
     return unpack_transform({**arrays, DESCRIPTION: words[DESCRIPTION]}, str(path))
+
+
+def _digest(arrays: Mapping[str, Any], description: str) -> str:
+    """Return a SHA-256 digest of a description and the arrays, in order of their names."""
+    digest = sha256(description.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.newbyteorder('<').str} {array.shape}".encode())
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+    return digest.hexdigest()
 
 
 def pack_transform(estimator: Transform) -> dict[str, Any]:

@@ -143,15 +143,3 @@ def test_intervals_cover_at_their_level(n_rows, n_queries, noise, rng):
     truth = np.mean([each.value for each in found])
     covered = np.mean([each.low <= truth <= each.high for each in found])
     assert 0.9 <= covered <= 0.995
-
-
-def test_rows_of_a_cluster_stay_in_one_half(rng):
-    rows = np.repeat(rng.normal(size=(50, 4)), 8, axis=0)
-    rows += 0.3 * rng.normal(size=rows.shape)
-    other = rows + 0.2 * np.repeat(rng.normal(size=(50, 4)), 8, axis=0)
-    truth, space = (Searchable.by("cosine", each, each) for each in (rows, other))
-    searches = search(truth, {"": space}, len(rows), depth_for(5))
-    alone = recall_estimates(searches, 5, 0)[""]
-    together = recall_estimates(searches, 5, 0, clusters=np.repeat(np.arange(50), 8))[""]
-    assert together.value == alone.value
-    assert together.high - together.low != alone.high - alone.low

@@ -162,7 +162,7 @@ REFUSED = {
     ),
     "missing values": (
         {"run": np.full((9, 3), np.nan)},
-        "9 rows with NaN or infinite values, row 0, row 1, row 2 and 6 more",
+        "9 rows with NaN or infinite values: row 0, row 1, row 2 and 6 more",
     ),
     "beyond float32": (
         {"run": np.full((9, 3), 3e38, dtype=np.float32)},

@@ -70,6 +70,16 @@ def test_a_loaded_transform_transforms_as_the_saved_one(tmp_path, fitted, rows):
         loaded.transform(rows[:, :3])
 
 
+def test_a_changed_number_is_noticed(tmp_path, fitted):
+    path = tmp_path / "t.safetensors"
+    save_transform(path, fitted)
+    damaged = bytearray(path.read_bytes())
+    damaged[-3] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(InputError, match="its numbers are not those that were saved"):
+        load_transform(path)
+
+
 def test_every_fitted_attribute_comes_back(tmp_path, fitted):
     save_transform(tmp_path / "t.safetensors", fitted)
     loaded = load_transform(tmp_path / "t.safetensors")

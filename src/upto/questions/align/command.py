@@ -206,7 +206,7 @@ def _align(
 ) -> None:
     from upto.transforms.save import check_transform_path
 
-    _check_places(output, apply, file, report=report, save=save, back=save_back)
+    _check_places(output, apply, file, report=report, save=save, save_back=save_back)
     for path in (save, save_back):
         if path is not None:
             check_transform_path(path)

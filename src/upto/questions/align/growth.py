@@ -68,7 +68,7 @@ def learning_curve(
     if not others:
         return ()
     found = search(searching.truth(new, n_queries), others, n_queries, depth_for(count))
-    recalls = recall_estimates(found, count, seed, clusters=pairs.clusters)
+    recalls = recall_estimates(found, count, seed)
     points = [PairsPoint(n_pairs=n, name=name, recall=recalls[str(n)]) for n in counts]
     return (*points, PairsPoint(n_pairs=pairs.n_fitted, name=name, recall=whole))
 

@@ -115,7 +115,7 @@ def judge(
         others["no map"] = searching.old(new, old, n_queries)
     truth = searching.truth(new, n_queries)
     searches = search(truth, others, n_queries, max(*at, depth_for(decides)))
-    deciding = recall_estimates(searches, decides, seed, clusters=pairs.clusters)
+    deciding = recall_estimates(searches, decides, seed)
     recalls = {
         name: tuple(
             deciding[name] if count == decides else Estimate(value=float(mean))
@@ -156,7 +156,7 @@ def _errors(
     )
     centre = pairs.new.fitted.mean(axis=0) if len(new) == 1 else new.mean(axis=0)
     total = float(np.sum(((new - centre) / extent) ** 2))
-    means = mean_intervals(errors, seed, clusters=pairs.clusters)
+    means = mean_intervals(errors, seed)
     return {
         name: (mean, r_squared(column, total))
         for name, mean, column in zip(images, means, errors.T, strict=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import Embeddings, Finding, InputError
-from upto.core.array_types import Float, Index
-from upto.evidence.held_out_rows import units_of_copies
+from upto.core.array_types import Float
 from upto.evidence.split import find_keys, hold_out, take_rows
 from upto.files import match_rows
 from upto.files.survey import place_runs, survey_runs
@@ -37,11 +36,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pairs:
-    """Matched rows of two models. `clusters` numbers the independent cluster of each judged row."""
+    """Matched rows of two models."""
 
     old: Side
     new: Side
-    clusters: Index | None
     n_pairs: int
     n_held_out: int
     findings: tuple[Finding, ...]
@@ -55,7 +53,7 @@ class Pairs:
 def find_pairs(
     engine: Engine, old: Embeddings, new: Embeddings, *, held_out: float, metric: str, seed: int
 ) -> Pairs:
-    """Match rows by ids or position, and hold out some; copies of a row stay together.
+    """Match rows by ids or position, and hold out some at random.
 
     Raises
     ------
@@ -71,11 +69,10 @@ def find_pairs(
         raise InputError(message)
     placed = place_runs(engine, runs)
     surveys = survey_runs(engine, placed)
-    # Rows are searched whatever their order, and near copies are what a search finds.
-    rows = [run.rows for run in placed]
-    keys = find_keys(engine, rows, seed)
-    units, remarked = units_of_copies(engine, rows, keys)
-    split = hold_out(keys, held_out, units=units)
+    # Row by row, copies too: then held-out rows are to fitted ones as other rows of the index are,
+    # and as dense. Topics held out whole would be searched among too few others.
+    keys = find_keys(engine, [run.rows for run in placed], seed, copies_together=False)
+    split = hold_out(keys, held_out)
     widest = max(run.n_features for run in placed)
     fitted = split.first_rows(min(MOST_FITTED, max(MOST_VALUES // widest, 1)), 0)
     judged = split.first_rows(MOST_JUDGED, 1)
@@ -94,10 +91,9 @@ def find_pairs(
     return Pairs(
         old=sides[0],
         new=sides[1],
-        clusters=split.clusters(judged),
         n_pairs=runs[0].n_samples,
         n_held_out=split.n_held_out,
-        findings=(*_about_ids(findings, old, new), *remarked),
+        findings=tuple(_about_ids(findings, old, new)),
     )
 
 

@@ -19,6 +19,7 @@ from upto.core import (
 from upto.core.arguments import check_fraction, check_whole
 from upto.core.provenance import UNRECORDED
 from upto.engines import choose_engine
+from upto.files import check_output
 from upto.files.accept import single_run, take_runs
 from upto.measures.nearest import METRICS, Metric
 from upto.questions.align.carriers import Carrier, fit_carrier, names_to_try
@@ -29,7 +30,9 @@ from upto.questions.align.result import AlignResult
 from upto.questions.align.text import advise, remarks, verdict
 from upto.questions.align.unlike import length_correlation, share_unlike
 from upto.transforms.apply import apply_to_files
-from upto.transforms.save import save_transform
+from upto.transforms.bad_rows import check_bad_rows
+from upto.transforms.save import check_transform_path, save_transform
+from upto.transforms.spot_check import check_verify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,6 +141,9 @@ def align(
     ('rigid', 'carry')
     """
     _check_options(metric, at, enough, held_out, seed)
+    _check_outputs(output, apply, bad_rows, verify, save=save, save_back=save_back)
+    if index_size is not None:
+        check_whole(least=1, index_size=index_size)
     engine, progress = choose_engine(engine), choose_progress(progress)
     taken = take_runs((old, new), ("old", "new"), ids=ids)
     if len(taken) != 2:
@@ -145,13 +151,12 @@ def align(
         raise InputError(message)
     first, second = taken
     index = _index(first, second, apply)
-    if output is not None and apply is None:
-        message = f"output is {str(output)!r}, but there is nothing to carry: pass apply."
-        raise InputError(message)
     names = names_to_try(up_to, n_fitted=0, old_width=first.n_features, new_width=second.n_features)
     with progress.task("match and read the pairs", 1) as advance:
         pairs = find_pairs(engine, first, second, held_out=held_out, metric=metric, seed=seed)
         advance(1)
+    is_size_known = bool(index) or index_size is not None
+    index_size = _size_of(index, pairs.n_pairs, index_size)
     names = names_to_try(
         up_to,
         n_fitted=pairs.n_fitted,
@@ -178,11 +183,6 @@ def align(
     staying = next(each for each in judged.baselines if each.name == "old model").recall[place]
     with progress.task("fit fewer pairs", len(pair_counts(pairs.n_fitted))) as advance:
         curve = learning_curve(pairs, chosen, recall, searching, decides, seed, advance)
-    is_size_known = bool(index) or index_size is not None
-    if index_size is None:
-        # At least the rows that both models embedded are in the index.
-        index_size = sum(part.n_samples for part in index) or pairs.n_pairs
-    index_size = max(index_size, len(pairs.new.judged))
     sizes = index_sizes(
         pairs,
         carrier,
@@ -285,6 +285,38 @@ def _check_options(
     if not 0 < enough <= 1:
         message = f"enough is {enough}, but a recall is above 0 and at most 1."
         raise InputError(message)
+
+
+def _check_outputs(
+    output: str | Path | None,
+    apply: Any,
+    bad_rows: BadRows,
+    verify: int,
+    **maps: str | Path | None,
+) -> None:
+    """Refuse, before anything is fitted, what could not be written afterwards."""
+    if output is not None and apply is None:
+        message = f"output is {str(output)!r}, but there is nothing to carry: pass apply."
+        raise InputError(message)
+    check_bad_rows(bad_rows)
+    check_verify(verify)
+    for path in maps.values():
+        if path is not None:
+            check_transform_path(path)
+    if output is not None and len(parts := _parts(apply)) == 1:
+        check_output(output, inputs=[each for each in parts if isinstance(each, str | Path)])
+
+
+def _size_of(index: Sequence[Embeddings], n_pairs: int, asked: int | None) -> int:
+    """Return the number of rows of the index, by default those that are known of."""
+    known = sum(part.n_samples for part in index) or n_pairs
+    if asked is not None and asked < known:
+        message = (
+            f"index_size is {asked}, but the index has at least the {known:,} rows that were "
+            f"given: pass {known} or more, or leave it out."
+        )
+        raise InputError(message)
+    return asked or known
 
 
 def _index(old: Embeddings, new: Embeddings, apply: Any) -> tuple[Embeddings, ...]:

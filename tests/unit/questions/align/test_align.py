@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,8 +10,13 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import upto
+from upto.core import Estimate
+from upto.engines import choose_engine
 from upto.measures.nearest import nearest_rows
+from upto.questions.align import question
 from upto.questions.align.growth import extrapolate
+from upto.questions.align.pairs import find_pairs
+from upto.questions.align.text import advise
 
 
 def unit(rows):
@@ -267,7 +273,7 @@ def test_maps_are_drawn_beside_each_other_only_if_there_are_several(rng):
 
 def test_few_pairs_are_no_reason_to_embed_everything_again():
     old, new = upgrade(np.random.default_rng(8), 200, noise=3, width=200)
-    result = upto.align(old, new, up_to="ridge", index_size=60)
+    result = upto.align(old, new, up_to="ridge")
     assert (result.advice, result.at_size.high < result.enough) == ("unclear", True)
     assert "The 140 pairs fitted are few: more may raise it." in result.verdict
 
@@ -276,9 +282,10 @@ def test_another_number_of_rows_than_the_one_that_decides_licenses_nothing():
     rng = np.random.default_rng(0)
     old = documents(rng, 120)
     turned = old @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
-    result = upto.align(old, turned, enough=0.8, index_size=36)
+    result = upto.align(old, turned, enough=0.8)
     assert (result.decides, result.advice) == (1, "unclear")
-    assert result.at_size.low > result.enough
+    sure = replace(result, at_size=Estimate(value=0.99, low=0.98, high=1.0))
+    assert (advise(sure, asked=10), advise(sure, asked=1)) == ("unclear", "carry")
 
 
 def test_models_that_are_the_same_need_no_map(rng):
@@ -307,14 +314,39 @@ def test_the_size_of_the_index_is_asked_for_where_it_is_not_known():
         ({"enough": 2}, "enough is 2, but a recall is above 0 and at most 1"),
         ({"held_out": 0}, "held_out is 0, but recall is judged on held-out rows"),
         ({"output": "x.npy"}, "output is 'x.npy', but there is nothing to carry: pass apply"),
+        ({"index_size": 150}, "index_size is 150, but the index has at least the 200 rows that"),
+        ({"index_size": 0}, "index_size is 0"),
+        ({"bad_rows": "skip"}, "bad_rows='skip' is none of"),
+        ({"verify": -1}, "verify=-1 is no number of rows"),
+        ({"save": "map.npz"}, r"map\.npz"),
+        ({"apply": np.ones((9, 12)), "output": "x.xlsx"}, "does not write"),
         ({"apply": np.ones((9, 16))}, "has 16 coordinates, but old has 12: .* whose width this is"),
         ({"apply": np.ones((9, 5))}, "has 5 coordinates, but old has 12: give the index that"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(change, message):
+def test_what_cannot_be_done_is_one_sentence_before_anything_is_fitted(
+    change, message, monkeypatch
+):
     old, new = upgrade(np.random.default_rng(0), 200)
+    monkeypatch.setattr(question, "fit_carrier", lambda *args, **options: pytest.fail("fitted"))
     with pytest.raises(upto.InputError, match=message):
         upto.align(old, new, **change)
+
+
+def test_rows_are_held_out_one_by_one_copies_too():
+    """An index has copies, and a search finds them: they are held out as any other rows are."""
+    old, new = upgrade(np.random.default_rng(4), 100)
+    old, new = (np.repeat(rows, 4, axis=0) for rows in (old, new))
+    result = upto.align(old, new, up_to="ridge")
+    assert result.n_pairs == 400
+    held_out = find_pairs(
+        choose_engine(None), *(upto.as_embeddings(rows) for rows in (old, new)),
+        held_out=0.3, metric="cosine", seed=0,
+    )  # fmt: skip
+    fitted, judged = (
+        {row.tobytes() for row in rows} for rows in (held_out.old.fitted, held_out.old.judged)
+    )
+    assert fitted & judged
 
 
 def test_rows_without_a_direction_are_refused_under_the_cosine(rng):
