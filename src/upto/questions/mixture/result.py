@@ -259,7 +259,7 @@ class MixtureResult(Result):
             *self._levels(),
         ]
         return Panel(
-            title="Overlap of the components of a run with their partners in the others",
+            title="Overlap of components with partners in other runs",
             x="run",
             y="overlap",
             marks=tuple(marks),
