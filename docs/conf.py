@@ -1,6 +1,16 @@
 """The site: Markdown pages, the docstrings of the public names, warnings are errors."""
 
+import hashlib
+import os
+import sys
 from importlib import metadata
+from pathlib import Path
+
+import upto
+
+DOCS = Path(__file__).parent
+SOURCES = Path(upto.__file__).parents[1]
+sys.path.insert(0, str(DOCS / "_ext"))
 
 project = "upto"
 author = "The upto developers"
@@ -8,16 +18,41 @@ copyright = "2026, The upto developers"
 version = release = metadata.version("upto")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
+    "executed",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build", "_tools"]
+source_suffix = {".md": "myst-nb"}
+exclude_patterns = ["_build", "_ext", "_tools", "notebooks"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+
+
+def fingerprint():
+    """Return a digest of the package and its data: outputs are kept until either changes."""
+    digest = hashlib.sha256()
+    for path in sorted(SOURCES.glob("upto*/**/*.*")):
+        if path.suffix != ".pyc" and path.is_file():
+            digest.update(f"{path.relative_to(SOURCES)} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(DOCS / "_build" / "cells" / fingerprint())
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_execution_show_tb = True
+nb_merge_streams = True
+nb_output_stderr = "warn"
+# Kernels import what this build imports, and find its commands.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCES), os.environ.get("PYTHONPATH", "")])
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+tutorial_seconds = 60
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -44,6 +79,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
     (r"py:class", r"upto\.questions\.align\.(result|carriers|question)\.\w+|BadRows"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
+    (r"py:class", r"LengthMap|KernelMap|NetworkMap"),
     (r"py:class", r"upto\.batch_metrics\.mixing\.view\.MixingView"),
     (r"py:exc", r"MissingExtraError"),
 ]
@@ -54,7 +90,7 @@ copybutton_prompt_is_regexp = True
 html_theme = "furo"
 html_title = f"upto {version}"
 html_static_path = ["_static"]
-html_css_files = ["wide.css"]
+html_css_files = ["wide.css", "cells.css"]
 html_show_sphinx = False
 
 

@@ -27,9 +27,15 @@ from upto.core.progress_bar import LineProgress
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
-    [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("findings/*.md")],
+    [
+        ROOT / "README.md",
+        *DOCS.glob("*.md"),
+        *DOCS.glob("findings/*.md"),
+        *DOCS.glob("tutorials/*.md"),
+    ],
     key=lambda path: path.name,
 )
+TUTORIALS = sorted(path for path in DOCS.glob("tutorials/*.md") if path.stem != "index")
 LANGUAGES = ("python", "console", "bash")
 PROGRAMS = ("upto", "cp")
 """The commands of a page that are run; installing and making is left to people."""
@@ -262,12 +268,42 @@ def test_every_command_has_a_section():
 
 def test_every_page_is_in_a_toctree():
     listed = set()
-    for index in (DOCS / "index.md", DOCS / "findings" / "index.md"):
+    for index in (DOCS / "index.md", *DOCS.glob("*/index.md")):
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL):
             lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
             listed |= {(index.parent / f"{line}.md").resolve() for line in lines}
     pages = {path.resolve() for path in DOCS.glob("**/*.md") if "_build" not in path.parts}
     assert listed == pages - {DOCS / "index.md"}
+
+
+CELL = re.compile(r"^```\{code-cell\}\n(?:---\n(.*?)^---\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_leads_from_a_question_to_a_page_and_its_limits(page):
+    """`make docs` executes the cells, and fails if one of them does, or if they take a minute."""
+    text = page.read_text(encoding="utf-8")
+    opening, _, rest = text.partition("```{code-cell}")
+    assert "file_format: mystnb\n" in opening, "without it, no cell is executed"
+    assert "?" in opening.partition("\n# ")[2]
+    assert f"{{nb-download}}`{page.stem}.ipynb`" in opening
+    assert "upto.Report(" in rest
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings[-2:] == ["What may go wrong", "Next"]
+    cells = CELL.findall(text)
+    assert len(cells) == text.count("```{code-cell}")
+    silent = [code for options, code in cells if ".plot(" in code and "alt: " not in options]
+    assert silent == [], "a picture needs words for those who cannot see it"
+
+
+def test_every_tutorial_is_listed_with_its_question():
+    text = (DOCS / "tutorials" / "index.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w-]+)\.md\)\n: ", text)) == {page.stem for page in TUTORIALS}
+
+
+def test_only_executed_pages_have_cells():
+    executed = {*TUTORIALS, DOCS / "gallery.md"}
+    assert [page.name for page in {*PAGES} - executed if "{code-cell}" in page.read_text()] == []
 
 
 def test_links_between_pages_lead_somewhere():
@@ -299,7 +335,7 @@ def names_in_code() -> list[str]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         blocks = re.findall(
-            r"^```(?:python|\{eval-rst\})\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+            r"^```(?:python|\{eval-rst\}|\{code-cell\})\n(.*?)^```", text, re.MULTILINE | re.DOTALL
         )
         spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
         found.update(*(NAMED.findall(code) for code in (*blocks, *spans)))

@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import html
 import re
 from importlib import resources
 from pathlib import Path
@@ -69,6 +70,14 @@ def test_hostile_names_are_escaped_everywhere() -> None:
     page = Report([pair, many]).html()
     assert "<img" not in page
     assert page.count("</script>") == 3
+
+
+def test_a_notebook_shows_the_page_as_a_document_of_its_own() -> None:
+    report = Report([sample.comparison(first='<b>"it\'s"')])
+    shown = report._repr_html_()
+    source = re.fullmatch(r'<iframe title="Report" srcdoc="([^"]*)" style="[^"]*"></iframe>', shown)
+    assert source is not None
+    assert html.unescape(source[1]) == report.html()
 
 
 def test_names_that_no_encoding_can_write_do_not_stop_the_page(tmp_path: Path) -> None:
