@@ -1,16 +1,14 @@
 """The site: Markdown pages, the docstrings of the public names, warnings are errors."""
 
-import hashlib
 import os
 import sys
 from importlib import metadata
 from pathlib import Path
 
-import upto
-
 DOCS = Path(__file__).parent
-SOURCES = Path(upto.__file__).parents[1]
 sys.path.insert(0, str(DOCS / "_ext"))
+
+from sources import SOURCES, fingerprint
 
 project = "upto"
 author = "The upto developers"
@@ -20,6 +18,7 @@ version = release = metadata.version("upto")
 extensions = [
     "myst_nb",
     "executed",
+    "gallery",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
@@ -29,17 +28,6 @@ exclude_patterns = ["_build", "_ext", "_tools", "notebooks"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-
-
-def fingerprint():
-    """Return a digest of the package and its data: outputs are kept until either changes."""
-    digest = hashlib.sha256()
-    for path in sorted(SOURCES.glob("upto*/**/*.*")):
-        if path.suffix != ".pyc" and path.is_file():
-            digest.update(f"{path.relative_to(SOURCES)} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
 
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS / "_build" / "cells" / fingerprint())
@@ -90,7 +78,8 @@ copybutton_prompt_is_regexp = True
 html_theme = "furo"
 html_title = f"upto {version}"
 html_static_path = ["_static"]
-html_css_files = ["wide.css", "cells.css"]
+html_extra_path = ["_build/gallery/site"]  # made by _ext/gallery.py
+html_css_files = ["wide.css", "cells.css", "pictures.css"]
 html_show_sphinx = False
 
 

@@ -1,7 +1,7 @@
 """Pictures and example reports of the gallery, made by the code that its page shows.
 
 A picture of `gallery.md` stands in a figure, the code that makes its `result` in the block below.
-Before a build, code that has changed, or whose library has, is run by ``python docs/_ext/gallery.py``.
+Before a build, ``python docs/_ext/gallery.py`` runs the code that has changed, or whose library has.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
+
+from sources import fingerprint
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "gallery.md"
@@ -80,34 +81,27 @@ def make(example: Example) -> float:
     return time.perf_counter() - start
 
 
-def _library() -> bytes:
-    """Return a digest of the sources of the library."""
-    digest = hashlib.sha256()
-    for name in ("upto", "upto_studies"):
-        folder = Path(find_spec(name).origin).parent
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in (".py", ".html", ".css", ".js", ".npz", ".json"):
-                digest.update(path.read_bytes())
-    return digest.digest()
+def stale() -> list[tuple[Example, Path, str]]:
+    """Return examples whose code or library is not that of their picture, with their stamps."""
+    library, found = fingerprint(), []
+    for example in examples():
+        key = hashlib.sha256((library + example.code).encode()).hexdigest()
+        stamp = MADE / f"{example.name}.made"
+        is_made = example.picture.exists() and example.report.exists() and stamp.exists()
+        if not is_made or stamp.read_text() != key:
+            found.append((example, stamp, key))
+    return found
 
 
 def update() -> None:
-    """Make what is missing or of another day, and drop what the page no longer has."""
-    library, stale = _library(), []
-    wanted = examples()
-    for example in wanted:
-        key = hashlib.sha256(library + example.code.encode()).hexdigest()
-        stamp = MADE / f"{example.name}.made"
-        is_made = example.picture.exists() and example.report.exists()
-        if not (is_made and stamp.exists() and stamp.read_text() == key):
-            stale.append((example, stamp, key))
-    kept = {example.name for example in wanted}
+    """Make what is missing or stale, and drop what the page no longer has."""
+    kept = {example.name for example in examples()}
     for path in [*MADE.glob("*.*"), *SITE.glob("examples/*.html")]:
         if path.stem not in kept:
             path.unlink()
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        made = [(pool.submit(make, example), *rest) for example, *rest in stale]
-        for job, stamp, key in made:
+        jobs = [(pool.submit(make, example), stamp, key) for example, stamp, key in stale()]
+        for job, stamp, key in jobs:
             seconds = job.result()
             stamp.write_text(key)
             print(f"{stamp.stem}: {seconds:.1f} s", flush=True)
@@ -145,12 +139,15 @@ def setup(app):
             return [nodes.reference("", text, refuri=f"{up}examples/{name}.html")], []
 
     def run_examples(app):
-        done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, __file__], capture_output=True, text=True, check=False
+        )
         log.info(done.stdout)
         if done.returncode:
             message = f"an example of {PAGE.name} failed:\n{done.stderr}"
             raise RuntimeError(message)
 
+    SITE.mkdir(parents=True, exist_ok=True)
     app.connect("builder-inited", run_examples)
     app.add_directive("thumbnails", Thumbnails)
     app.add_role("report", ReportLink())

@@ -7,7 +7,6 @@ words that it shows, so that a test can tell whether it is of today.
 import io
 import re
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -16,10 +15,9 @@ from PIL.PngImagePlugin import PngInfo
 
 import upto
 from upto.core import Result
+from upto.files import bundled_path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from figures import FIGURES, FOLDER
-
+FOLDER = Path(__file__).parents[1] / "_static"
 SCHEMES = ("light", "dark")
 WIDTH, SCALE, MARGIN = 1120, 1.5, 48
 """Width of the window, pixels of the file for each of its own, and room around what is shown."""
@@ -29,8 +27,9 @@ WORDS = "shows"
 
 
 def comparison() -> Result:
-    """Return the result whose page is shown."""
-    return FIGURES["resnets"]()
+    """Return the first result of ``upto demo``, whose page is shown."""
+    resnets = bundled_path("cifar_resnets")
+    return upto.compare(f"{resnets}::resnet20", f"{resnets}::resnet32", labels="label", seed=0)
 
 
 def words(result: Result) -> str:

@@ -167,6 +167,7 @@ LONG = (
     "scripts",
     "clusters",
     "file-formats",
+    "gallery",
     "papers",
     "notebooks",
     "diversity",
