@@ -1,7 +1,7 @@
 """Pictures and example reports of the gallery, made by the code that its page shows.
 
 A picture of `gallery.md` stands in a figure, the code that makes its `result` in the block below.
-Before a build, ``python docs/_ext/gallery.py`` runs the code that has changed, or whose library has.
+Before a build, ``python docs/_ext/gallery.py`` runs code that has changed, or whose library has.
 """
 
 from __future__ import annotations
@@ -147,8 +147,16 @@ def setup(app):
             message = f"an example of {PAGE.name} failed:\n{done.stderr}"
             raise RuntimeError(message)
 
+    def set_widths(app, doctree):
+        """Show pictures as large as they were drawn, with more pixels than that."""
+        for image in doctree.findall(nodes.image):
+            if isinstance(image.parent, nodes.figure) and "_build/gallery/" in image["uri"]:
+                header = (DOCS / image["uri"]).read_bytes()[:24]
+                image["width"] = f"{int.from_bytes(header[16:20]) * 96 // 150}px"
+
     SITE.mkdir(parents=True, exist_ok=True)
     app.connect("builder-inited", run_examples)
+    app.connect("doctree-read", set_widths)
     app.add_directive("thumbnails", Thumbnails)
     app.add_role("report", ReportLink())
     return {"parallel_read_safe": True}
