@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("upto", "upto_studies")
-WHEEL_LIMIT, DATA_LIMIT, SDIST_LIMIT = 2_400_000, 800_000, 8_000_000
-"""Bytes of the wheel, of what in it is not code, and of the sdist."""
+WHEEL_LIMIT, DATA_LIMIT, SDIST_LIMIT = 2_700_000, 800_000, 8_000_000
+"""Bytes of the wheel, of what in it is not code, and of the sdist.
+
+Code grows with what upto can do, and with what its docstrings explain.
+"""
 WORKPLACE = (".ci/",)
 """What git tracks and the sdist leaves out."""
 NEEDED_URLS = ("Homepage", "Source", "Changelog")

@@ -179,6 +179,8 @@ LONG = (
     "clusters",
     "UP06",
     "UP070",
+    "how-many",
+    "why-is",
 )
 """What names of pages begin with whose blocks take more than a few seconds."""
 
