@@ -15,6 +15,7 @@ from pydoc import locate
 
 import numpy as np
 import pytest
+from checks.readme_on_index import address, on_index, relative, targets
 from click import Context
 from doc_tools import differences
 
@@ -31,6 +32,7 @@ PAGES = sorted(
         ROOT / "README.md",
         *DOCS.glob("*.md"),
         *DOCS.glob("findings/*.md"),
+        *DOCS.glob("faq/*.md"),
         *DOCS.glob("tutorials/*.md"),
     ],
     key=lambda path: path.name,
@@ -185,6 +187,8 @@ LONG = (
     "clusters",
     "UP06",
     "UP070",
+    "how-many",
+    "why-is",
 )
 """What names of pages begin with whose blocks take more than a few seconds."""
 
@@ -269,7 +273,7 @@ def test_every_command_has_a_section():
 
 def test_every_page_is_in_a_toctree():
     listed = set()
-    for index in (DOCS / "index.md", *DOCS.glob("*/index.md")):
+    for index in (DOCS / "index.md", DOCS / "faq.md", *DOCS.glob("*/index.md")):
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL):
             lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
             listed |= {(index.parent / f"{line}.md").resolve() for line in lines}
@@ -313,14 +317,24 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_readme_reads_the_same_on_an_index():
-    """A package index shows the README alone: every link and image has a whole address."""
+def test_links_of_the_pages_beside_the_readme_lead_somewhere():
+    for page in (*ROOT.glob("*.md"), *ROOT.glob(".github/*.md")):
+        for target in targets(page.read_text(encoding="utf-8")):
+            path = target.partition("#")[0]
+            if path and "://" not in target:
+                assert (page.parent / path).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("site", [None, "https://example.org/upto"])
+def test_the_readme_has_whole_addresses_only_on_an_index(site):
+    """A package index shows the README alone: what `make release` puts there leads somewhere."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)\s]+)", text) + re.findall(r"(?:src|href)=[\"']([^\"']+)", text)
-    targets += re.findall(r"^\[[^\]]+\]:\s*(\S+)", text, re.MULTILINE)
-    assert [each for each in targets if not each.startswith(("https://", "#"))] == []
+    shown, left_out = on_index(text, site)
+    assert relative(targets(shown)) == []
+    assert bool(left_out) == any(address(each, site) is None for each in targets(text))
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {*targets} <= {*declared["urls"].values()}
+    ours = {each for each in targets(shown) if site is None or not each.startswith(site)}
+    assert {each for each in ours if not each.startswith("#")} <= {*declared["urls"].values()}
 
 
 NAMED = re.compile(r"\bupto\.([A-Za-z_][\w.]*\w)")
