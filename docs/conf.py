@@ -16,7 +16,7 @@ extensions = [
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_tools"]
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"

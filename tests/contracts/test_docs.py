@@ -27,7 +27,10 @@ from upto.core.progress_bar import LineProgress
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
-    [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("findings/*.md")],
+    [
+        ROOT / "README.md",
+        *(page for folder in ("", "findings", "measures") for page in (DOCS / folder).glob("*.md")),
+    ],
     key=lambda path: path.name,
 )
 LANGUAGES = ("python", "console", "bash")
@@ -182,10 +185,15 @@ LONG = (
 """What names of pages begin with whose blocks take more than a few seconds."""
 
 
+def is_long(page: Path) -> bool:
+    # The examples of measures are also run where their pages are shown to be up to date.
+    return page.parent.name == "measures" or page.stem.startswith(LONG)
+
+
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow if page.stem.startswith(LONG) else ())
+        pytest.param(page, marks=pytest.mark.slow if is_long(page) else ())
         for page in PAGES
         if runnable(page)
     ],
@@ -262,7 +270,7 @@ def test_every_command_has_a_section():
 
 def test_every_page_is_in_a_toctree():
     listed = set()
-    for index in (DOCS / "index.md", DOCS / "findings" / "index.md"):
+    for index in (DOCS / "index.md", DOCS / "measures.md", DOCS / "findings" / "index.md"):
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL):
             lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
             listed |= {(index.parent / f"{line}.md").resolve() for line in lines}

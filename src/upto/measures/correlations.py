@@ -286,7 +286,7 @@ RIDGE_CCA = MomentMeasure(
     name="rcca:0.1",
     title="regularised CCA",
     says="The mean correlation of the canonical variates of covariances shrunk towards the mean "
-    "variance: (1 - c) covariance + c mean variance of a direction.",
+    "variance of a direction.",
     source="Vinod 1976",
     formula=r"\frac{1}{r} \sum_{k=1}^{r} \operatorname{corr}(X u_k, Y v_k), \qquad u_k = "
     r"C_X^{-1/2} a_k, \quad v_k = C_Y^{-1/2} b_k"
