@@ -11,7 +11,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -87,6 +87,13 @@ FORMS = {
     "of norm one": "centred, of Frobenius norm one",
     "of norm one a direction": "centred, squares that sum to the number of coordinates",
 }
+
+
+AGREEING = (
+    "Each value was computed once by the code of the package named first, or is computed by the tests "
+    "where the package is installed; tests find ours equal to 1e-6 on these rows. Where definitions "
+    "differ, the page of the measure says how."
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -214,24 +221,30 @@ def recorded() -> Iterator[tuple[str, Peer]]:
             yield ours, Peer(call, ours, FORMS["as drawn"], case["held_out"])
 
 
-def peer_table(measure: Measure) -> str:
-    """Return the table of packages with equal values."""
+def peer_table(found: Iterable[Peer]) -> str:
+    """Return a table of packages with equal values."""
     by_call: dict[tuple[str, str], list[Peer]] = {}
-    for each in peers()[stem_of(measure.name)]:
+    for each in sorted(found, key=lambda peer: (peer.call.casefold(), peer)):
         by_call.setdefault((each.call, each.rows), []).append(each)
-    if not by_call:
-        return (
-            "No other package is compared. Tests compare it with its formula, written out in plain "
-            "NumPy."
-        )
     lines = ["| there | here | rows | compared |", "|---|---|---|---|"]
-    for (call, rows), each in by_call.items():
-        names = sorted({peer.ours for peer in each}, key=lambda name: (len(name), name))
-        parts = {peer.held_out for peer in each}
+    for (call, rows), alike in by_call.items():
+        names = sorted({peer.ours for peer in alike}, key=lambda name: (len(name), name))
+        parts = {peer.held_out for peer in alike}
         compared = " and ".join(["in sample"] * (False in parts) + ["held out"] * (True in parts))
         ours = ", ".join(f"`{name}`" for name in names)
         lines.append(f"| {call} | {ours} | {rows} | {compared} |")
-    return "Tests find equal values, to 1e-6, on these rows:\n\n" + "\n".join(lines)
+    return "\n".join(lines)
+
+
+def packages(measure: Measure) -> str:
+    """Return what is said of other packages on the page of a measure."""
+    if found := peers()[stem_of(measure.name)]:
+        return "Tests find equal values, to 1e-6, on these rows:\n\n" + peer_table(found)
+    return fill(
+        "No other package is compared. Tests compare it with its formula, written out in plain "
+        "NumPy.",
+        100,
+    )
 
 
 def accents(text: str) -> str:
@@ -327,7 +340,7 @@ def measure_page(measure: Measure) -> str:
         example(measure),
         f"On files: `upto similarity first.npy second.npy --measure {measure.name}`.",
         "## In other packages",
-        peer_table(measure),
+        packages(measure),
         "## See also",
         "\n".join(related),
         "## References",
@@ -355,11 +368,15 @@ def page() -> str:
     """Return the page with the table of all measures."""
     head = "| measure | range | closer is | unchanged by | fitted | symmetric | metric | noise |"
     table = "\n".join([head, "|---" * 8 + "|", *(row(each) for each in MEASURES.values())])
+    agreeing = [peer for found in peers().values() for peer in found]
     default = ", ".join(f"`{MEASURES[name].name}`" for name in DEFAULT_MEASURES)
     listed = "\n".join(f"measures/{name}" for name in MEASURES)
     parts = [
         OPENING + table,
         fill(f"Without `--measure`, these are computed: {default}.", 100, break_on_hyphens=False),
+        "## Values of other packages",
+        fill(AGREEING, 100),
+        peer_table(agreeing),
         f"```{{toctree}}\n:hidden:\n\n{listed}\n```",
     ]
     return "\n\n".join(parts) + "\n"

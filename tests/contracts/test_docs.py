@@ -179,6 +179,7 @@ LONG = (
     "factors",
     "which-score",
     "clusters",
+    "from-your-tool",
     "UP06",
     "UP070",
 )
