@@ -26,7 +26,7 @@ extensions = [
 source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["_build", "_ext", "_tools", "notebooks"]
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "cache"

@@ -15,12 +15,13 @@ from doc_tools import DOCS, differences, load_tool
 
 import upto
 from upto.files import bundled_path
+from upto.measures import MEASURES
 from upto_studies.run import STUDIES, recorded_result, study_folder
 
 ROOT = Path(__file__).parents[2]
 FIGURES = DOCS / "studies"
-NOT_PAGES = {"findings", "report_picture"}
-"""Scripts that write many pages or none; those of findings have tests of their own."""
+NOT_PAGES = {"findings", "measures", "report_picture"}
+"""Scripts that write many pages or none, with tests of their own."""
 LONG = {"mixing_scores", "what_upto_says"}
 TOOLS = sorted(path.stem for path in (DOCS / "_tools").glob("*.py"))
 
@@ -44,6 +45,38 @@ def test_a_page_is_up_to_date(name):
     tool = load_tool(name)
     page = tool.PAGE.read_text(encoding="utf-8")
     assert differences(page, tool.page()) == [], f"run `python docs/_tools/{name}.py`"
+
+
+@pytest.fixture(scope="module")
+def measures():
+    return load_tool("measures")
+
+
+def test_the_pages_of_measures_are_up_to_date(measures):
+    pages = measures.pages()
+    assert set(pages) == set(measures.FOLDER.glob("*.md"))
+    for path, today in (pages | {measures.PAGE: measures.page()}).items():
+        page = path.read_text(encoding="utf-8")
+        assert differences(page, today) == [], f"{path.name}: run `python docs/_tools/measures.py`"
+
+
+def test_packages_are_said_to_agree_where_a_test_calls_them(measures):
+    oracles = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "oracles").glob("*.py")
+    )
+    for *_, test in measures.LIVE.values():
+        assert f"def {test}(" in oracles
+    agreeing = {name for name, found in measures.peers().items() if found}
+    assert set(MEASURES) - agreeing == {"pwcca", "mutual-knn", "semi-correlation-match"}
+
+
+def test_references_are_read_from_bibtex(measures):
+    assert measures.accents(r"Sz{\'e}kely, Sch{\"o}lkopf, B{\u{a}}doiu {CKA} 1--2") == (
+        "Székely, Schölkopf, Bădoiu CKA 1–2"
+    )
+    assert measures.reference("Hotelling 1936") == (
+        "- Hotelling: *Relations between two sets of variates*. Biometrika 28 (1936), 321–377."
+    )
 
 
 @pytest.fixture(scope="module")
