@@ -92,4 +92,4 @@ docs: $(VENV)/.docs
 	$(VENV)/bin/sphinx-build -W -n -q -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) .venvs docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis

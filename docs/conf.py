@@ -1,6 +1,10 @@
 """The site: Markdown pages, the docstrings of the public names, warnings are errors."""
 
+import sys
 from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "upto"
 author = "The upto developers"
@@ -12,11 +16,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "api_pages",
+    "mathml",
 ]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build", "_tools"]
+exclude_patterns = ["_build", "_ext", "_tools"]
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -38,7 +44,7 @@ nitpick_ignore_regex = [
     (
         r"py:class",
         r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"
-        r"|Names|Metric|Between",
+        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap",
     ),
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
@@ -52,6 +58,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
+html_math_renderer = "mathml"  # of _ext/mathml.py: no script from a network
 html_title = f"upto {version}"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]

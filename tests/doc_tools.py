@@ -27,6 +27,13 @@ def load_tool(name: str) -> ModuleType:
     return tool
 
 
+def api_names() -> list[str]:
+    """List the names that have a page, or a part of one, in the API."""
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    lists = re.findall(r"^```\{api\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [name for one in lists for name in re.findall(r"^ *(upto[\w.]*)", one, re.MULTILINE)]
+
+
 def differences(expected: str, found: str) -> list[str]:
     """List words that differ; numbers may differ a little."""
     wanted, got = expected.split(), found.split()
