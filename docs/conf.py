@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "api_pages",
+    "docstrings",
     "mathml",
 ]
 source_suffix = {".md": "markdown"}
@@ -29,7 +30,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
+default_role = "name"  # of _ext/docstrings.py
 napoleon_google_docstring = False
+napoleon_custom_sections = [("Fields", "params_style")]
 napoleon_use_rtype = False
 
 nitpicky = True
@@ -63,15 +66,3 @@ html_title = f"upto {version}"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_show_sphinx = False
-
-
-def quote_shapes(app, what, name, obj, options, lines):
-    """Show "ndarray of shape (n, m)" as text: it is no type that could be linked."""
-    for number, line in enumerate(lines):
-        name, mark, kind = line.partition(" : ")
-        if mark and " of shape " in kind:
-            lines[number] = f"{name} : ``{kind}``"
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", quote_shapes, priority=100)

@@ -127,7 +127,7 @@ def page_of(name: Name) -> str:
 
 def rows_of(names: list[Name], folder: str) -> list[str]:
     """Return the table of names, each with what it is in one line, as Markdown."""
-    rows = ["| name | |", "| --- | --- |"]
+    rows = ["| name | in one line |", "| :-- | :-- |"]
     rows += [f"| [`{each.name}`]({folder}{each.name}.md) | {each.summary} |" for each in names]
     return rows
 
