@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,11 +27,20 @@ def load_tool(name: str) -> ModuleType:
     return tool
 
 
-def api_names() -> list[str]:
+class ApiName(NamedTuple):
+    """A name of the API: whether it is a record, and whether it shares the page of another."""
+
+    name: str
+    is_record: bool
+    shares_a_page: bool
+
+
+def api_names() -> list[ApiName]:
     """List the names that have a page, or a part of one, in the API."""
     text = (DOCS / "python-api.md").read_text(encoding="utf-8")
     lists = re.findall(r"^```\{api\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [name for one in lists for name in re.findall(r"^ *(upto[\w.]*)", one, re.MULTILINE)]
+    lines = re.findall(r"^( *)(upto[\w.]*)(\(\))?", "\n".join(lists), re.MULTILINE)
+    return [ApiName(name, bool(record), bool(indent)) for indent, name, record in lines]
 
 
 def differences(expected: str, found: str) -> list[str]:
