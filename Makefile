@@ -103,4 +103,4 @@ release: $(VENV)/.release
 	$(PY) -m checks.release --site "$(SITE)"
 
 clean:
-	rm -rf $(VENV) .venvs dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis

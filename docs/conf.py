@@ -22,6 +22,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "api_pages",
+    "docstrings",
+    "mathml",
 ]
 source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["_build", "_ext", "_tools", "notebooks"]
@@ -46,7 +49,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
+default_role = "name"  # of _ext/docstrings.py
 napoleon_google_docstring = False
+napoleon_custom_sections = [("Fields", "params_style")]
 napoleon_use_rtype = False
 
 nitpicky = True
@@ -61,7 +66,7 @@ nitpick_ignore_regex = [
     (
         r"py:class",
         r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"
-        r"|Names|Metric|Between",
+        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap",
     ),
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
@@ -76,20 +81,9 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
+html_math_renderer = "mathml"  # of _ext/mathml.py: no script from a network
 html_title = f"upto {version}"
 html_static_path = ["_static"]
 html_extra_path = ["_build/gallery/site"]  # made by _ext/gallery.py
 html_css_files = ["wide.css", "cells.css", "pictures.css"]
 html_show_sphinx = False
-
-
-def quote_shapes(app, what, name, obj, options, lines):
-    """Show "ndarray of shape (n, m)" as text: it is no type that could be linked."""
-    for number, line in enumerate(lines):
-        name, mark, kind = line.partition(" : ")
-        if mark and " of shape " in kind:
-            lines[number] = f"{name} : ``{kind}``"
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", quote_shapes, priority=100)
