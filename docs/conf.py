@@ -25,7 +25,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 source_suffix = {".md": "myst-nb"}
-exclude_patterns = ["_build", "_ext", "_tools", "notebooks"]
+exclude_patterns = ["_build", "_ext", "_tools", "notebooks", "tutorials/data"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -38,6 +38,8 @@ def fingerprint():
         if path.suffix != ".pyc" and path.is_file():
             digest.update(f"{path.relative_to(SOURCES)} {path.stat().st_size}\n".encode())
             digest.update(path.read_bytes())
+    for path in sorted((DOCS / "tutorials" / "data").iterdir()):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -51,6 +53,7 @@ nb_merge_streams = True
 nb_output_stderr = "warn"
 # Kernels import what this build imports, and find its commands.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCES), os.environ.get("PYTHONPATH", "")])
+os.environ["TUTORIAL_DATA"] = str(DOCS / "tutorials" / "data")
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 tutorial_seconds = 60
 
