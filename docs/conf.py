@@ -27,7 +27,7 @@ extensions = [
     "mathml",
 ]
 source_suffix = {".md": "myst-nb"}
-exclude_patterns = ["_build", "_ext", "_tools", "notebooks"]
+exclude_patterns = ["_build", "_ext", "_tools", "notebooks", "tutorials/data"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -42,6 +42,7 @@ nb_merge_streams = True
 nb_output_stderr = "warn"
 # Kernels import what this build imports, and find its commands.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCES), os.environ.get("PYTHONPATH", "")])
+os.environ["TUTORIAL_DATA"] = str(DOCS / "tutorials" / "data")
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 tutorial_seconds = 60
 

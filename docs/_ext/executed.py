@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
 FRAME = re.compile(r'<iframe [^>]*srcdoc="([^"]*)"[^>]*></iframe>')
-DOWNLOAD = re.compile(r"^.*\{nb-download\}.*\n*", re.MULTILINE)
+DOWNLOAD = re.compile(r"[^.\n]*\{nb-download\}`[^`]*`\.?[ \n]*")
+ROLE = re.compile(r"\{\w+\}`~?([^`]+)`")
+TERM = re.compile(r"^(\S.*)\n: ", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 
 
@@ -53,7 +56,9 @@ def write_reports(app, doctree, docname):
 
 
 def check_seconds(app, env):
-    """Warn of a page that nobody would wait for."""
+    """Warn of a page that nobody would wait for, unless the machine is too busy to say."""
+    if os.getloadavg()[0] > 2 * os.cpu_count():
+        return
     for docname in env.found_docs:
         data = NbMetadataCollector.get_exec_data(env, docname)
         if data and (data["runtime"] or 0) > app.config.tutorial_seconds:
@@ -62,7 +67,7 @@ def check_seconds(app, env):
 
 
 def free_notebooks(app, env):
-    """Take out of the notebooks to download what only the site understands: roles and its links."""
+    """Rewrite the notebooks to download without roles and links of the site."""
     for docname in env.found_docs:
         path = Path(env.mystnb_config.output_folder, f"{docname}.ipynb")
         if NbMetadataCollector.get_exec_data(env, docname) and path.exists():
@@ -70,7 +75,8 @@ def free_notebooks(app, env):
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
                     text = DOWNLOAD.sub("", "".join(cell["source"]))
-                    cell["source"] = LINK.sub(r"\1", text).splitlines(keepends=True)
+                    text = TERM.sub(r"- **\1**: ", ROLE.sub(r"`\1`", LINK.sub(r"\1", text)))
+                    cell["source"] = text.splitlines(keepends=True)
             path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
 
 
