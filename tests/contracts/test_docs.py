@@ -179,6 +179,7 @@ LONG = (
     "clusters",
     "UP06",
     "UP070",
+    "different-samples",
     "how-many",
     "why-is",
 )
