@@ -197,6 +197,15 @@ def check_readme(text: str) -> None:
         raise RefusedError(message)
 
 
+def check_site(site: str | None, urls: Mapping[str, str]) -> str | None:
+    """Return where the documentation is served, if anywhere."""
+    site = site or urls.get("Documentation")
+    if site is not None and not site.startswith("https://"):
+        message = f"{site!r} is no whole address: give SITE=https://…"
+        raise RefusedError(message)
+    return site
+
+
 def contents(archive: Path) -> dict[str, str]:
     """Return the digest of every file of a wheel."""
     with zipfile.ZipFile(archive) as wheel:
@@ -254,10 +263,7 @@ def release(root: Path, site: str | None, output: Path) -> None:
     tracked = [each for each in git(root, "ls-files", "-z").split("\0") if each]
     state = "tagged" if tagged else "not tagged yet"
     print(f"upto {version}, commit {commit[:12]}, {state}, {len(tracked)} files tracked")
-    site = site or project["urls"].get("Documentation")
-    if site is not None and relative([site]):
-        message = f"{site!r} is no whole address: give SITE=https://…"
-        raise RefusedError(message)
+    site = check_site(site, project["urls"])
     # An index and everyone else get the same bytes whenever this commit is built.
     epoch = git(root, "log", "-1", "--format=%ct").strip()
     with tempfile.TemporaryDirectory() as made:

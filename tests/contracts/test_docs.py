@@ -189,6 +189,7 @@ LONG = (
     "from-your-tool",
     "UP06",
     "UP070",
+    "different-samples",
     "how-many",
     "why-is",
 )

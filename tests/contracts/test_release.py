@@ -228,6 +228,45 @@ def test_a_readme_with_a_relative_link_is_refused():
         release.check_readme("# A\n\n[b](docs/b.md)\n")
 
 
+def test_a_readme_that_does_not_render_is_refused(monkeypatch):
+    markdown = pytest.importorskip("readme_renderer.markdown")
+    monkeypatch.setattr(markdown, "render", lambda text: None)
+    with pytest.raises(RefusedError, match="does not render"):
+        release.check_readme("# A\n")
+
+
+def test_the_site_is_given_or_declared_and_whole():
+    assert release.check_site(None, PROJECT["urls"]) == PROJECT["urls"].get("Documentation")
+    assert release.check_site(None, {"Documentation": SITE}) == SITE
+    assert release.check_site(SITE, {"Documentation": "https://elsewhere.org"}) == SITE
+    with pytest.raises(RefusedError, match=r"'example\.org' is no whole address"):
+        release.check_site("example.org", {})
+
+
+@pytest.mark.parametrize(
+    ("page", "told", "said"),
+    [
+        ("<!doctype html>\n<html>", f"upto {VERSION}, Python 3.12\n", None),
+        ("nothing", f"upto {VERSION}, Python 3.12\n", "wrote no page"),
+        ("<html>", "upto 9.9.9, Python 3.12\n", f"does not begin with upto {VERSION}"),
+        ("<html>", "", f"does not begin with upto {VERSION}"),
+    ],
+)
+def test_what_is_installed_must_run(tmp_path, monkeypatch, page, told, said):
+    def run(*command, cwd):
+        (cwd / "report.html").write_text(page)
+        return told
+
+    monkeypatch.setattr(release, "run", run)
+    monkeypatch.setattr(release.venv, "create", lambda folder, with_pip: folder.mkdir())
+    wheel = tmp_path / "upto.whl"
+    if said is None:
+        assert told.strip() in release.check_installed(wheel, tmp_path, VERSION)
+        return
+    with pytest.raises(RefusedError, match=re.escape(said)):
+        release.check_installed(wheel, tmp_path, VERSION)
+
+
 def test_wheels_that_differ_are_refused():
     release.check_same({"a": "1"}, {"a": "1"})
     for other in ({"a": "2"}, {"a": "1", "b": "1"}, {}):
