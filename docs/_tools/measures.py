@@ -328,7 +328,7 @@ def measure_page(measure: Measure) -> str:
         NOTE,
         f"# {stem_of(measure.name)}: {measure.title}",
         prose(measure.says, measure),
-        "\n\n".join(f"$$\n{line}\n$$" for line in measure.formula.split("\n")),
+        "\n\n".join(f"$$\n{line}\n$$" for line in re.split(r", \\qquad |\n", measure.formula)),
         prose(measure.where, measure),
         facts(measure),
         prose(f"**Use it when** {measure.use_when}", measure),
