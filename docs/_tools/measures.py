@@ -83,16 +83,16 @@ FITTED = """\
 
 FORMS = {
     "as drawn": "any",
-    "centred": "centred",
+    "centred": "centred, the first run not the wider one",
     "of norm one": "centred, of Frobenius norm one",
     "of norm one a direction": "centred, squares that sum to the number of coordinates",
 }
 
 
 AGREEING = (
-    "Each value was computed once by the code of the package named first, or is computed by the tests "
-    "where the package is installed; tests find ours equal to 1e-6 on these rows. Where definitions "
-    "differ, the page of the measure says how."
+    "Tests find these values equal to 1e-6 on the rows named. The other value was computed once by "
+    "the package's own code, or is computed by the tests where the package is installed. Where "
+    "definitions differ, the page of the measure says how."
 )
 
 
@@ -328,7 +328,7 @@ def measure_page(measure: Measure) -> str:
         NOTE,
         f"# {stem_of(measure.name)}: {measure.title}",
         prose(measure.says, measure),
-        "\n\n".join(f"$$\n{line}\n$$" for line in measure.formula.split("\n")),
+        "\n\n".join(f"$$\n{line}\n$$" for line in re.split(r", \\qquad |\n", measure.formula)),
         prose(measure.where, measure),
         facts(measure),
         prose(f"**Use it when** {measure.use_when}", measure),

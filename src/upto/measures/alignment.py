@@ -134,7 +134,7 @@ DEBIASED_LINEAR_CKA = MomentMeasure(
     ),
     note="Unrelated runs score about 0 and can score below 0; fewer than four rows, or a run "
     "without variance, score 0. platonic-rep adds 1e-6 to the denominator. torch-cka averages over "
-    "batches: use minibatch_linear_cka of upto.measures for that.",
+    "batches, as `upto.measures.minibatch_linear_cka` does.",
     low=-1.0,
     ignores=SCALED_SHAPE,
     score=debiased_linear_cka,

@@ -1,6 +1,7 @@
 """Formulas and symbols that the declarations of several measures share.
 
-Formulas are LaTeX without dollars; a formula of several lines is set line by line.
+Formulas are LaTeX without dollars. Pages set their lines, and the parts between a comma and a wide
+space, below each other.
 """
 
 CENTRED = r"$X$ and $Y$ are the rows of the two runs, each minus the mean of its columns."
@@ -23,7 +24,7 @@ NORMS = (
 
 UNBIASED_PRODUCT = (
     r"h(K, L) = \operatorname{tr}(K L) + "
-    r"\frac{\mathbf{1}^\top K \mathbf{1} \; \mathbf{1}^\top L \mathbf{1}}{(n-1)(n-2)} - "
+    r"\frac{(\mathbf{1}^\top K \mathbf{1}) (\mathbf{1}^\top L \mathbf{1})}{(n-1)(n-2)} - "
     r"\frac{2}{n-2} \, \mathbf{1}^\top K L \mathbf{1}"
 )
 UNBIASED_COSINE = r"\frac{h(K, L)}{\sqrt{h(K, K) \, h(L, L)}}" + "\n" + UNBIASED_PRODUCT
