@@ -13,8 +13,20 @@ import pytest
 
 NAMED = {
     "upto.theory": None,
+    "upto.corrections": (
+        "BatchScaler",
+        "BatchScorer",
+        "BiologyComponents",
+        "ComBat",
+        "ControlSphering",
+        "Harmony",
+        "RandomRotation",
+        "TypicalVariation",
+    ),
+    "upto.corrections.cost_of_dropping": ("DroppingCost",),
+    "upto.questions.batches.remove_batch": ("KeptBiology", "keep_biology"),
 }
-"""Modules, with the names to read; None stands for all that they export."""
+"""Modules, with the names to read; None stands for all they export."""
 
 _SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
 _NEIGHBOUR = re.compile(r"^(\w[\w., ]*) : ", re.MULTILINE)
@@ -72,4 +84,6 @@ def test_an_example_runs_as_a_reader_would_paste_it(path):
     parsed = doctest.DocTestParser().get_doctest(example, {}, path, None, None)
     assert parsed.examples
     failed, _ = doctest.DocTestRunner(verbose=False).run(parsed, out=report.append)
+    if "MissingExtraError" in "".join(report):
+        pytest.skip(report[-1].strip().splitlines()[-1])
     assert failed == 0, "".join(report)
