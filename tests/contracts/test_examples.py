@@ -24,6 +24,28 @@ NAMED = {
         "TypicalVariation",
     ),
     "upto.corrections.cost_of_dropping": ("DroppingCost",),
+    "upto.batch_metrics.classifiers": (
+        "Fitted",
+        "Prepared",
+        "auroc",
+        "auroc_within",
+        "concentration_difference",
+        "concentration_ratio",
+        "hoyer_sparsity",
+        "normalised_concentration",
+        "prepare",
+        "top_features",
+    ),
+    "upto.batch_metrics.effects": ("ComponentEffect", "batch_and_label_shares"),
+    "upto.batch_metrics.mixing": None,
+    "upto.batch_metrics.retrieval": (
+        "AveragePrecision",
+        "RetrievedLabel",
+        "Retrieval",
+        "average_precision",
+        "mean_average_precision",
+    ),
+    "upto.testing": ("embeddings_strategy", "random_element"),
     "upto.questions.batches.remove_batch": ("KeptBiology", "keep_biology"),
 }
 """Modules, with the names to read; None stands for all they export."""
