@@ -88,8 +88,9 @@ check: $(VENV)/.check
 bench: setup
 	$(PY) -m benchmarks
 
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs browser
 	$(VENV)/bin/sphinx-build -W -n -q -b html docs docs/_build/html
+	UPTO_SITE=docs/_build/html $(PY) -m pytest -q tests/site
 
 clean:
 	rm -rf $(VENV) .venvs docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
