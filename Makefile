@@ -95,8 +95,9 @@ check: $(VENV)/.check
 bench: setup
 	$(PY) -m benchmarks
 
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs browser
 	$(VENV)/bin/sphinx-build -W -n -q -b html docs docs/_build/html
+	UPTO_SITE=docs/_build/html $(PY) -m pytest -q tests/site
 
 # Builds and checks what would be uploaded, and uploads nothing.
 release: $(VENV)/.release

@@ -137,7 +137,7 @@ def topic_page(topic: Topic) -> str:
     tree = [f"{each.short} <{each.name}>" for each in topic.names]
     return "\n".join(
         [
-            f"{NOTE}# {topic.title}\n",
+            f"{NOTE}# Python: {topic.title[0].lower()}{topic.title[1:]}\n",
             *rows_of(topic.names, ""),
             "\n```{toctree}\n:hidden:\n",
             *tree,

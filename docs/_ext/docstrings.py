@@ -4,6 +4,7 @@ A single pair of backticks holds a name. It is a link where the name has a page,
 """
 
 import dataclasses
+import itertools
 import re
 from pathlib import Path
 
@@ -17,9 +18,9 @@ WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def all_names(app: Sphinx) -> dict[str, str]:
-    """Return the full name of everything described, by full name and, where it is telling, by short name.
+    """Return the full name of everything described, by its full and its short name.
 
-    A short name such as ``layers`` is also that of a parameter.
+    Short names such as ``layers`` are left out: parameters are called so too.
     """
     topics = topics_in((Path(app.srcdir) / OVERVIEW).read_text(encoding="utf-8"))
     listed = [each for topic in topics for name in topic.names for each in (name, *name.records)]
@@ -64,7 +65,7 @@ def sections_of(lines: list[str]) -> list[int]:
     """Return the lines at which sections begin."""
     return [
         number
-        for number, (line, below) in enumerate(zip(lines, lines[1:], strict=False))
+        for number, (line, below) in enumerate(itertools.pairwise(lines))
         if line.strip() and re.fullmatch("-{3,}", below)
     ]
 
