@@ -24,6 +24,7 @@ def finish(app, doctree, docname):
     """Finish a page whose cells were executed."""
     if app.builder.format == "html" and NbMetadataCollector.get_exec_data(app.env, docname):
         drop_empty_outputs(doctree)
+        mark_sentences(doctree)
         write_reports(app, doctree, docname)
 
 
@@ -35,6 +36,15 @@ def drop_empty_outputs(doctree):
     for shown in list(doctree.findall(nodes.container)):
         if "cell_output" in shown["classes"] and not shown.children:
             shown.parent.remove(shown)
+
+
+def mark_sentences(doctree):
+    """Mark what is printed and is no table: its lines may be wrapped."""
+    for shown in doctree.findall(nodes.container):
+        if "cell_output" in shown["classes"]:
+            for block in shown.findall(nodes.literal_block):
+                if "───" not in block.astext():
+                    block["classes"].append("sentences")
 
 
 def write_reports(app, doctree, docname):
