@@ -44,7 +44,7 @@ def mark_sentences(doctree):
         if "cell_output" in shown["classes"]:
             for block in shown.findall(nodes.literal_block):
                 if "───" not in block.astext():
-                    block.parent["classes"].append("sentences")
+                    block["classes"].append("sentences")
 
 
 def write_reports(app, doctree, docname):

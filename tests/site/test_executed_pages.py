@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,14 +23,19 @@ OPENING = (
 SHOWN = """
 import time
 import numpy as np, upto
+from IPython.display import display
 from upto.core.progress import choose_progress
 rows = np.random.default_rng(0).laplace(size=(60, 2))
 with choose_progress(True).task("work", 2) as advance:
     time.sleep(0.5)
     advance(2)
 result = upto.diversity(rows)
-report = upto.Report([result])
-report
+print(result.verdict)
+display(upto.Report([result]))
+```
+
+```{code-cell}
+print(result.tables()[0])
 """
 
 SETTINGS = """
@@ -73,6 +79,9 @@ def test_a_report_becomes_a_page_and_the_notebook_reads_without_the_site(tmp_pat
     assert 'src="index-report.html"' in page
     assert "srcdoc" not in page
     assert "<progress" not in page
+    # Sentences are wrapped, and tables are not.
+    kinds = re.findall(r'<div class="output stream([^"]*)"', page)
+    assert ["sentences" in kind for kind in kinds] == [True, False]
     report = (tmp_path / "html" / "index-report.html").read_text(encoding="utf-8")
     assert report.startswith("<!")
     assert "Content-Security-Policy" in report

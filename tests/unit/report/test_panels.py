@@ -83,18 +83,17 @@ def test_a_short_logarithmic_axis_has_round_numbers_that_do_not_overlap():
     assert len(far.get_xticks(minor=True)) > 0
 
 
-def test_marks_far_above_zero_lie_within_the_axes_that_start_there():
-    marks = Marks(name="m", x=(1.0, 2.0, 3.0), y=(0.80, 0.83, 0.845))
-    (axes,) = draw_panels((panel(marks, y_zero=True),), columns=1).axes
+def test_points_of_one_height_are_not_drawn_on_the_edge():
+    level = Marks(name="level", x=(0.0, 1.0, 2.0), y=(0.999, 0.999, 0.998), kind="points")
+    (axes,) = draw_panels((panel(level, y_zero=True),), columns=2).axes
     bottom, top = axes.get_ylim()
     assert bottom == 0
-    assert top == pytest.approx(0.845 * 1.05)
+    assert top > 1.03 * 0.999
 
 
-def test_a_short_logarithmic_height_has_plain_numbers():
-    marks = Marks(name="m", x=(1.0, 2.0, 3.0), y=(0.9, 1.0, 1.6))
-    (axes,) = draw_panels((panel(marks, y_log=True),), columns=1).axes
-    texts = [label.get_text() for label in axes.get_yticklabels()]
-    assert "1" in texts
-    assert not any("10^" in text or "times" in text for text in texts)
-    assert len(axes.yaxis.get_minorticklocs()) == 0
+def test_a_short_logarithmic_height_is_marked_by_round_numbers():
+    narrow = Marks(name="narrow", x=(0.0, 1.0), y=(0.993, 1.01), kind="points")
+    (axes,) = draw_panels((panel(narrow, y_log=True),), columns=2).axes
+    axes.figure.canvas.draw()
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["0.8", "0.9", "1", "1.1"]
+    assert axes.get_yticks(minor=True).size == 0
