@@ -304,7 +304,7 @@ def facts(measure: Measure) -> str:
         f"{N_SAMPLES}×{WIDTH}"
     )
     lines = [f"| {name} | {text} |" for name, text in rows.items()]
-    return "\n".join(["| | |", "|---|---|", *lines])
+    return "\n".join(["| property | value |", "|---|---|", *lines])
 
 
 def prose(text: str, measure: Measure) -> str:
@@ -324,6 +324,7 @@ def measure_page(measure: Measure) -> str:
     """Return the page of one measure."""
     held_out = f"**Held out.** {measure.held_out}" if isinstance(measure, MomentMeasure) else ""
     related = [f"- [`{name}`]({name}.md): {MEASURES[name].title}" for name in measure.see_also]
+    related.append("- [all measures](../measures.md), and [`upto similarity`](../similarity.md)")
     parts = [
         NOTE,
         f"# {stem_of(measure.name)}: {measure.title}",

@@ -105,7 +105,7 @@ def test_a_measure_agrees_with_its_package(name):
 
 
 def test_every_measure_is_compared_with_another_implementation():
-    here = {MEAN_CCA, RIDGE_CCA, STANDARDISED_SVCCA, LINEAR_R2, MEAN_COLUMN_R2}
+    here = {MEAN_CCA, PWCCA, RIDGE_CCA, STANDARDISED_SVCCA, LINEAR_R2, MEAN_COLUMN_R2}
     golden = {case["measure"].split(":")[0] for case in GOLDEN["values"]}
     assert golden | {each.name.split(":")[0] for each in here} >= set(MEASURES)
 
