@@ -45,6 +45,7 @@ NAMED = {
         "average_precision",
         "mean_average_precision",
     ),
+    "upto.disentanglement": None,
     "upto.testing": ("embeddings_strategy", "random_element"),
     "upto.questions.batches.remove_batch": ("KeptBiology", "keep_biology"),
 }
