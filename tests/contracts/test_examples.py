@@ -46,6 +46,7 @@ NAMED = {
         "mean_average_precision",
     ),
     "upto.disentanglement": None,
+    "upto.simulate": None,
     "upto.testing": ("embeddings_strategy", "random_element"),
     "upto.questions.batches.remove_batch": ("KeptBiology", "keep_biology"),
 }
