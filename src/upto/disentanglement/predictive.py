@@ -85,8 +85,9 @@ def explicitness(
 
         \mathrm{InfoE} = \frac{\ell_0 - \ell}{\ell_0}
 
-    where :math:`\ell_0` is the logarithm of the number of classes, or the entropy if `adjusted`.
-    For a continuous factor it is R². Both are in-sample.
+    where :math:`\ell_0` is the logarithm of the number of classes, which have equal weight in the
+    fit. If `adjusted`, it is the entropy, rows have equal weight, and the share is rescaled so that
+    0 is what a regression finds by chance. For a continuous factor it is R². All are in-sample.
 
     References
     ----------
