@@ -47,7 +47,7 @@ nitpick_ignore_regex = [
     (
         r"py:class",
         r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"
-        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap",
+        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap|Positives|Negatives",
     ),
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
