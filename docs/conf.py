@@ -52,6 +52,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
     (r"py:class", r"upto\.questions\.align\.(result|carriers|question)\.\w+|BadRows"),
+    (r"py:class", r"upto\.simulate\.(warps|twists)\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
     (r"py:class", r"upto\.batch_metrics\.mixing\.view\.MixingView"),
     (r"py:exc", r"MissingExtraError"),
