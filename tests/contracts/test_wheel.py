@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIMIT, LIMIT_OF_DATA = 2_400_000, 800_000
-"""Bytes of the wheel, and of what in it is not code: code grows with what upto can do."""
+LIMIT, LIMIT_OF_DATA = 2_500_000, 800_000
+"""Bytes of the wheel, and of what in it is not code: code grows with what upto can do and explain."""
 
 
 @pytest.mark.slow
