@@ -67,11 +67,12 @@ nitpick_ignore_regex = [
     (
         r"py:class",
         r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"
-        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap",
+        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap|Positives|Negatives",
     ),
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
     (r"py:class", r"upto\.questions\.align\.(result|carriers|question)\.\w+|BadRows"),
+    (r"py:class", r"upto\.simulate\.(warps|twists)\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
     (r"py:class", r"upto\.batch_metrics\.mixing\.view\.MixingView"),
     (r"py:exc", r"MissingExtraError"),

@@ -11,6 +11,7 @@ The pages are `api/NAME.html`; each topic has one too, so that the sidebar is co
 
 import inspect
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from pydoc import locate
@@ -19,6 +20,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 OVERVIEW = "python-api.md"
@@ -63,11 +65,23 @@ class Name:
         return "function" if callable(thing) else "data"
 
     @property
+    def text(self) -> str:
+        """The docstring; that of data stands beneath it in the module that defines it."""
+        if self.kind != "data":
+            return inspect.getdoc(self.thing) or ""
+        home = self.name.rpartition(".")[0]
+        for name, module in sorted(sys.modules.items()):
+            if name.startswith(f"{home}.") and vars(module).get(self.short) is self.thing:
+                found = ModuleAnalyzer.for_module(name).find_attr_docs().get(("", self.short))
+                if found:
+                    return "\n".join(found).strip()
+        message = f"{self.name} has no docstring."
+        raise ExtensionError(message)
+
+    @property
     def summary(self) -> str:
         """The first sentence of the docstring, as Markdown."""
-        if self.kind == "data":
-            return "The names of what can be read."
-        first = (inspect.getdoc(self.thing) or "").partition("\n\n")[0]
+        first = self.text.partition("\n\n")[0]
         return re.sub(r"`+([^`]+)`+", r"`\1`", " ".join(first.split()))
 
 
@@ -108,7 +122,8 @@ def described(name: Name) -> str:
     signature = "()" if name.is_record else ""
     lines = [f".. auto{name.kind}:: {name.name}{signature}"]
     if name.kind == "data":
-        lines.append("   :no-value:")
+        text = [f"   {line}" for line in ("", *name.text.splitlines(), "", f"``{name.thing!r}``")]
+        lines = [f".. py:data:: {name.name}", *text]
     if name.members == ["*"]:
         lines.append("   :members:")
     elif name.members:

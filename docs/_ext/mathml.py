@@ -19,10 +19,16 @@ LIMITS = {"min", "max", "sup", "inf", "lim", "arg\u2009min", "arg\u2009max"}
 ET.register_namespace("", SPACE)
 
 
+def readable(latex: str) -> str:
+    """Write aligned lines, which the converter does not know, as an array."""
+    latex = re.sub(r"\\begin\{(?:aligned|align\*?|split)\}", r"\\begin{array}{rlrlrl}", latex)
+    return re.sub(r"\\end\{(?:aligned|align\*?|split)\}", r"\\end{array}", latex)
+
+
 def to_mathml(latex: str, *, display: str) -> str:
     """Return the MathML of a formula, with its source for screen readers."""
     try:
-        formula = ET.fromstring(convert(latex.strip(), display=display))
+        formula = ET.fromstring(convert(readable(latex.strip()), display=display))
     except Exception as error:  # its own errors have no common base
         message = f"the formula {latex!r} cannot be set: {error!r}"
         raise ExtensionError(message) from error

@@ -112,7 +112,7 @@ def embeddings_strategy(
     >>> import numpy as np
     >>> from hypothesis import given, settings
     >>> from upto.testing import embeddings_strategy
-    >>> @settings(max_examples=20, database=None, derandomize=True)
+    >>> @settings(max_examples=5, database=None, derandomize=True)
     ... @given(embeddings_strategy(max_features=3))
     ... def check(rows):
     ...     assert rows.shape[1] <= 3

@@ -125,6 +125,7 @@ LONG = (
     "upto.questions.align.result.AlignResult.aligner",
     "upto.measures.density_matching.affine_l2_distance",
     "upto.testing.embeddings_strategy",
+    "upto.TorchEngine",
     "upto.record_activations",
     "upto.ica_from_anndata",
     "upto.factors",

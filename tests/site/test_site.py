@@ -276,3 +276,19 @@ def test_text_can_be_read(tab, name, scheme):
     tab.emulate_media(color_scheme=scheme)
     tab.goto((SITE / f"{name}.html").as_uri())
     assert tab.evaluate(CONTRAST) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("certify_network", "api/upto.theory.certify_network.html"),
+        ("FoldScore", "api/upto.BatchesResult.html"),
+        ("KernelAligner", "api/upto.KernelAligner.html"),
+    ],
+)
+def test_a_search_finds_names_and_records(tab, words, page):
+    tab.goto(f"{(SITE / 'search.html').as_uri()}?q={words}")
+    tab.wait_for_selector("#search-results li a")
+    found = [link.get_attribute("href") for link in tab.query_selector_all("#search-results li a")]
+    assert any(page in (address or "") for address in found[:5])

@@ -147,7 +147,6 @@ def batch_and_label_shares(
     References
     ----------
     Benjamini and Hochberg (1995). Controlling the false discovery rate: a practical and powerful
-
     approach to multiple testing. Journal of the Royal Statistical Society B 57, 289-300.
 
     Examples

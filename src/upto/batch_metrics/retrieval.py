@@ -99,9 +99,7 @@ def average_precision(
     References
     ----------
     Kalinin et al. (2025). A versatile information retrieval framework for evaluating profile
-    strength
-
-    and similarity. Nature Communications 16.
+    strength and similarity. Nature Communications 16.
 
     Examples
     --------
@@ -198,9 +196,7 @@ def mean_average_precision(
     References
     ----------
     Kalinin et al. (2025). A versatile information retrieval framework for evaluating profile
-    strength
-
-    and similarity. Nature Communications 16.
+    strength and similarity. Nature Communications 16.
 
     Examples
     --------

@@ -43,14 +43,10 @@ class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
     References
     ----------
     Mezzadri (2007). How to generate random matrices from the classical compact groups. Notices of
-    the
-
-    American Mathematical Society 54, 592-604.
+    the American Mathematical Society 54, 592-604.
 
     Mezzadri (2007). How to generate random matrices from the classical compact groups. Notices of
-    the
-
-    American Mathematical Society 54, 592-604.
+    the American Mathematical Society 54, 592-604.
 
     Examples
     --------

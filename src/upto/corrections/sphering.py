@@ -75,24 +75,18 @@ class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
     References
     ----------
     Kessy, Lewin and Strimmer (2018). Optimal whitening and decorrelation. The American Statistician
-    72,
-
-    309-314.
+    72, 309-314.
 
     Ledoit and Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices.
-
     Journal of Multivariate Analysis 88, 365-411.
 
     Ando et al. (2017). Improving phenotypic measurements in high-content imaging screens. bioRxiv
     161422.
 
     Kessy, Lewin and Strimmer (2018). Optimal whitening and decorrelation. The American Statistician
-    72,
-
-    309-314.
+    72, 309-314.
 
     Ledoit and Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices.
-
     Journal of Multivariate Analysis 88, 365-411.
 
     Ando et al. (2017). Improving phenotypic measurements in high-content imaging screens. bioRxiv

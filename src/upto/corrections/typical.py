@@ -98,13 +98,10 @@ class TypicalVariation(ClassNamePrefixFeaturesOutMixin, Correction):
     161422.
 
     Sun, Feng and Saenko (2016). Return of frustratingly easy domain adaptation. AAAI Conference on
-
     Artificial Intelligence.
 
     Celik et al. (2024). Building, benchmarking, and exploring perturbative maps of transcriptional
-    and
-
-    morphological data. PLoS Computational Biology 20.
+    and morphological data. PLoS Computational Biology 20.
 
     Examples
     --------

@@ -25,7 +25,7 @@ DATA_VARIABLE = "UPTO_DATA"
 """Environment variable with the default folder of datasets."""
 
 IMAGE_SETS = (*KNOWN_SETS, "digits")
-"""Image sets that can be read; ``digits`` comes with scikit-learn."""
+"""Names of the image sets that `read_image_set` reads; ``digits`` comes with scikit-learn."""
 
 _READERS: dict[str, Reader] = {
     "shapes3d": gridded.read_shapes3d,

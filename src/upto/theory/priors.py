@@ -80,7 +80,7 @@ def check_prior(
     what_is_identified : Takes these checks.
     distinct_ratios : The gap behind P2.
     bootstrap_components : The test on rows.
-    upto.measures.fit_mixture : Fits a mixture to rows.
+    upto.mixture : All checks of runs of codes, with a verdict.
 
     References
     ----------

@@ -89,7 +89,7 @@ def bootstrap_components(
     --------
     check_prior : Uses it for mixtures fitted to rows.
     distinct_ratios : The gap of variance ratios.
-    upto.measures.fit_mixture : Fits a mixture to rows.
+    upto.mixture : All checks of runs of codes, with a verdict.
 
     Notes
     -----
@@ -106,9 +106,7 @@ def bootstrap_components(
     References
     ----------
     McLachlan (1987). On bootstrapping the likelihood ratio test statistic for the number of
-    components
-
-    in a normal mixture. Applied Statistics 36, 318-324.
+    components in a normal mixture. Applied Statistics 36, 318-324.
 
     Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
     Advances in Neural Information Processing Systems.

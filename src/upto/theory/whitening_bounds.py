@@ -24,7 +24,7 @@ def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float
     error
         ε, the largest distance between corresponding rows of the two centred runs.
     radius
-        R, a bound on the norm of every row of both centred runs; the diameter is one.
+        R, a bound on the norm of every row of both centred runs, such as their diameter.
     smallest_eigenvalue
         λ, a lower bound on the eigenvalues of both covariances.
 

@@ -45,9 +45,7 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
     References
     ----------
     Hanley and McNeil (1982). The meaning and use of the area under a receiver operating
-    characteristic
-
-    (ROC) curve. Radiology 143, 29-36.
+    characteristic (ROC) curve. Radiology 143, 29-36.
 
     Examples
     --------

@@ -41,7 +41,6 @@ def hoyer_sparsity(weights: ArrayLike) -> float | None:
     References
     ----------
     Hoyer (2004). Non-negative matrix factorization with sparseness constraints. Journal of Machine
-
     Learning Research 5, 1457-1469.
 
     Examples

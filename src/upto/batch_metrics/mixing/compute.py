@@ -97,8 +97,8 @@ def evaluate_mixing(
 
     References
     ----------
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -142,8 +142,8 @@ def scib_total(
 
     References
     ----------
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------

@@ -60,8 +60,8 @@ def ilisi(
     Korsunsky et al. (2019). Fast, sensitive and accurate integration of single-cell data with
     Harmony. Nature Methods 16, 1289-1296.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -121,8 +121,8 @@ def clisi(
     Korsunsky et al. (2019). Fast, sensitive and accurate integration of single-cell data with
     Harmony. Nature Methods 16, 1289-1296.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -196,8 +196,8 @@ def kbet(
     Büttner et al. (2019). A test metric for assessing single-cell RNA-seq batch correction. Nature
     Methods 16, 43-49.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -250,8 +250,8 @@ def graph_connectivity(rows: Float, labels: Names, *, neighbours: int = GRAPH_NE
 
     References
     ----------
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------

@@ -73,8 +73,8 @@ def silhouette_label(
     Rousseeuw (1987). Silhouettes: A graphical aid to the interpretation and validation of cluster
     analysis. Journal of Computational and Applied Mathematics 20, 53-65.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -139,8 +139,8 @@ def silhouette_batch(
 
     References
     ----------
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -239,8 +239,8 @@ def isolated_labels(
 
     References
     ----------
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------

@@ -54,8 +54,8 @@ def batch_variance(rows: Float, batches: Names) -> float | None:
     Büttner et al. (2019). A test metric for assessing single-cell RNA-seq batch correction. Nature
     Methods 16, 43-49.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -104,8 +104,8 @@ def pcr_comparison(before: Float, rows: Float, batches: Names) -> float | None:
     Büttner et al. (2019). A test metric for assessing single-cell RNA-seq batch correction. Nature
     Methods 16, 43-49.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
@@ -163,8 +163,8 @@ def kmeans_agreement(rows: Float, labels: Names, *, seed: int = 0) -> whole.Clus
     ----------
     Hubert and Arabie (1985). Comparing partitions. Journal of Classification 2, 193-218.
 
-    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics.
-    Nature Methods 19, 41-50.
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
 
     Examples
     --------
