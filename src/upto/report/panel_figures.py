@@ -53,8 +53,9 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         _mark_short(axes.yaxis, [value for marks in panel.marks for value in marks.y])
     elif panel.y_zero:
         axes.set_ylim(bottom=0.0)
-        if axes.dataLim.y1 > 0:  # equal heights would lie on the edge
-            axes.set_ylim(top=max(axes.get_ylim()[1], 1.05 * axes.dataLim.y1))
+        highest = axes.dataLim.y1
+        if highest > 0 and axes.get_ylim()[1] < 1.02 * highest:  # similar heights lie on the edge
+            axes.set_ylim(top=1.05 * highest)
     chart.plain(axes, grid="both")
     if len(panel.marks) > 1:
         chart.legend(axes)
