@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LIMIT, LIMIT_OF_DATA = 2_500_000, 800_000
-"""Bytes of the wheel, and of what in it is not code: code grows with what upto can do and explain."""
+"""Bytes of the wheel, and of what in it is not code. Code grows with what upto can do and says."""
 
 
 @pytest.mark.slow
