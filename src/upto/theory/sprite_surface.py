@@ -116,7 +116,7 @@ def position_distance(first: float, second: float, *, half_side: float) -> float
     Returns
     -------
     float
-        2√r |p₁ - p₀|.
+        2√r times the distance between the positions.
 
     See Also
     --------
