@@ -145,6 +145,7 @@ def take_runs(
     counted: list[int] = []
     is_numbered = False
     for position, (run, own) in enumerate(zip(runs, _ids_of_each(ids, len(runs)), strict=True)):
+        _refuse_list_of_runs(run)
         if isinstance(run, str | os.PathLike) and isinstance(own, str | None):
             found.extend(read_runs([_path(run)], ids=own))
         elif isinstance(run, str | os.PathLike | Embeddings):
@@ -158,6 +159,21 @@ def take_runs(
     for place in counted if is_numbered else ():
         found[place] = replace(found[place], ids=np.arange(len(found[place])))
     return with_distinct_names(found)
+
+
+def _refuse_list_of_runs(run: Run) -> None:
+    """Raise if several runs were passed as one, in a list."""
+    if not isinstance(run, list | tuple) or not run:
+        return
+    if all(
+        isinstance(each, str | os.PathLike | Embeddings) or len(getattr(each, "shape", ())) == 2
+        for each in run
+    ):
+        message = (
+            f"{len(run)} runs were passed as one, in a {type(run).__name__}: pass them one by one, "
+            "as in upto.compare(*runs)."
+        )
+        raise InputError(message)
 
 
 def _ids_of_each(ids: str | Sequence[ArrayLike] | None, count: int) -> Sequence[Any]:

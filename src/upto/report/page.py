@@ -32,7 +32,7 @@ class Report:
     Parameters
     ----------
     results
-        Results to show, in order.
+        Results to show, in order; a single one may be passed as it is.
 
     Raises
     ------
@@ -49,15 +49,15 @@ class Report:
     >>> import numpy as np
     >>> import upto
     >>> result = upto.inspect(np.random.default_rng(0).normal(size=(100, 3)), ica=False)
-    >>> "<html" in upto.Report([result]).html()
+    >>> "<html" in upto.Report(result).html()
     True
     """
 
-    def __init__(self, results: Sequence[Result]) -> None:
-        given: Any = results
-        self.results: tuple[Result, ...] = () if isinstance(given, Result) else tuple(given)
+    def __init__(self, results: Result | Sequence[Result]) -> None:
+        given: Any = (results,) if isinstance(results, Result) else results
+        self.results: tuple[Result, ...] = tuple(given)
         if not self.results or not all(isinstance(each, Result) for each in self.results):
-            message = "a report needs a list of at least one result: pass [result]."
+            message = "a report needs a result, or a list of at least one: pass [result]."
             raise InputError(message)
 
     def html(self) -> str:

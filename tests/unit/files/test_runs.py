@@ -167,3 +167,23 @@ def test_a_bad_manifest_says_what_is_wrong(tmp_path, text, message):
 def test_a_missing_manifest_is_reported(tmp_path):
     with pytest.raises(InputError, match=r"runs\.toml does not exist"):
         read_runs([tmp_path / "runs.toml"])
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        (np.eye(3), np.eye(3)),
+        [np.eye(3), np.eye(3)],
+        ["a.npy", "b.npy"],
+        [Embeddings(rows=np.eye(3)), Embeddings(rows=np.eye(3))],
+    ],
+    ids=["tuple", "list", "paths", "embeddings"],
+)
+def test_runs_in_one_list_are_passed_one_by_one(runs):
+    with pytest.raises(InputError, match=r"^2 runs were passed as one, in a .*compare\(\*runs\)\.$"):
+        take_runs([runs])
+
+
+def test_a_run_may_be_a_list_of_rows():
+    (run,) = take_runs([[[1.0, 2.0], [3.0, 4.0]]])
+    assert run.rows.shape == (2, 2)

@@ -50,8 +50,15 @@ def test_a_page_that_cannot_be_made_leaves_the_old_one(
 
 
 def test_no_results_no_report() -> None:
-    with pytest.raises(InputError, match="at least one result"):
+    with pytest.raises(InputError, match="a list of at least one"):
         Report([])
+    with pytest.raises(InputError, match="a list of at least one"):
+        Report(["result.json"])
+
+
+def test_one_result_is_a_report_too() -> None:
+    result = sample.comparison()
+    assert Report(result).html() == Report([result]).html()
 
 
 def test_the_policy_holds_the_hashes_of_what_the_page_contains() -> None:
