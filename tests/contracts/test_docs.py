@@ -161,6 +161,7 @@ def following_text(page: Path, block: Block) -> str | None:
 
 
 LONG = (
+    "two-seeds",
     "are-my-models",
     "align",
     "upgraded-model",
