@@ -180,7 +180,9 @@ def test_a_missing_manifest_is_reported(tmp_path):
     ids=["tuple", "list", "paths", "embeddings"],
 )
 def test_runs_in_one_list_are_passed_one_by_one(runs):
-    with pytest.raises(InputError, match=r"^2 runs were passed as one, in a .*compare\(\*runs\)\.$"):
+    with pytest.raises(
+        InputError, match=r"^2 runs were passed as one, in a .*compare\(\*runs\)\.$"
+    ):
         take_runs([runs])
 
 
