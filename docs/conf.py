@@ -1,16 +1,14 @@
 """The site: Markdown pages, the docstrings of the public names, warnings are errors."""
 
-import hashlib
 import os
 import sys
 from importlib import metadata
 from pathlib import Path
 
-import upto
-
 DOCS = Path(__file__).parent
-SOURCES = Path(upto.__file__).parents[1]
 sys.path.insert(0, str(DOCS / "_ext"))
+
+from sources import SOURCES, fingerprint
 
 project = "upto"
 author = "The upto developers"
@@ -20,28 +18,19 @@ version = release = metadata.version("upto")
 extensions = [
     "myst_nb",
     "executed",
+    "gallery",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "api_pages",
+    "docstrings",
+    "mathml",
 ]
 source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["_build", "_ext", "_tools", "notebooks", "tutorials/data"]
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-
-
-def fingerprint():
-    """Return a digest of the package and its data: outputs are kept until either changes."""
-    digest = hashlib.sha256()
-    for path in sorted(SOURCES.glob("upto*/**/*.*")):
-        if path.suffix != ".pyc" and path.is_file():
-            digest.update(f"{path.relative_to(SOURCES)} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
-    for path in sorted((DOCS / "tutorials" / "data").iterdir()):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
 
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS / "_build" / "cells" / fingerprint())
@@ -61,7 +50,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
+default_role = "name"  # of _ext/docstrings.py
 napoleon_google_docstring = False
+napoleon_custom_sections = [("Fields", "params_style")]
 napoleon_use_rtype = False
 
 nitpicky = True
@@ -76,11 +67,12 @@ nitpick_ignore_regex = [
     (
         r"py:class",
         r"Scheme|Space|Alignment|Priors|Prepared|Fitted|CodesLike|FactorsLike|DroppingCost"
-        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap",
+        r"|Names|Metric|Between|LengthMap|KernelMap|NetworkMap|Positives|Negatives",
     ),
     (r"py:class", r"upto\.disentanglement\.(views|shared_information)\.\w+"),
     (r"py:class", r"upto\.questions\.(similarity|layers|consensus)\.result\.\w+"),
     (r"py:class", r"upto\.questions\.align\.(result|carriers|question)\.\w+|BadRows"),
+    (r"py:class", r"upto\.simulate\.(warps|twists)\.\w+"),
     (r"py:class", r"upto\.theory\.hierarchy\.Guarantee"),
     (r"py:class", r"upto\.batch_metrics\.mixing\.view\.MixingView"),
     (r"py:exc", r"MissingExtraError"),
@@ -90,19 +82,9 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
+html_math_renderer = "mathml"  # of _ext/mathml.py: no script from a network
 html_title = f"upto {version}"
 html_static_path = ["_static"]
-html_css_files = ["wide.css", "cells.css"]
+html_extra_path = ["_build/gallery/site"]  # made by _ext/gallery.py
+html_css_files = ["wide.css", "cells.css", "pictures.css"]
 html_show_sphinx = False
-
-
-def quote_shapes(app, what, name, obj, options, lines):
-    """Show "ndarray of shape (n, m)" as text: it is no type that could be linked."""
-    for number, line in enumerate(lines):
-        name, mark, kind = line.partition(" : ")
-        if mark and " of shape " in kind:
-            lines[number] = f"{name} : ``{kind}``"
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", quote_shapes, priority=100)

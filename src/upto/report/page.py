@@ -38,6 +38,19 @@ class Report:
     ------
     InputError
         If there are no results.
+
+    See Also
+    --------
+    upto.core.Result : What it shows.
+    upto.Table : Its tables on their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> result = upto.inspect(np.random.default_rng(0).normal(size=(100, 3)), ica=False)
+    >>> "<html" in upto.Report([result]).html()
+    True
     """
 
     def __init__(self, results: Sequence[Result]) -> None:

@@ -52,10 +52,10 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.set_yscale("log")
         _mark_short(axes.yaxis, [value for marks in panel.marks for value in marks.y])
     elif panel.y_zero:
+        # The margin is of the height that is shown, from zero on.
+        axes.update_datalim([(0.0, 0.0)], updatex=False)
+        axes.autoscale_view(scalex=False)
         axes.set_ylim(bottom=0.0)
-        highest = axes.dataLim.y1
-        if highest > 0 and axes.get_ylim()[1] < 1.02 * highest:  # similar heights lie on the edge
-            axes.set_ylim(top=1.05 * highest)
     chart.plain(axes, grid="both")
     if len(panel.marks) > 1:
         chart.legend(axes)

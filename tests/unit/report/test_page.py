@@ -21,6 +21,15 @@ def test_a_usual_page_is_small() -> None:
     assert len(Report([sample.comparison(rows=rows)]).html().encode()) < 300_000
 
 
+def test_the_title_says_which_runs_and_which_question() -> None:
+    def title_of(*results) -> str:
+        return re.search(r"<title>(.*?)</title>", Report(results).html())[1]
+
+    shown = title_of(sample.comparison(first="one", second="two"))
+    assert shown == "one → two · compare · upto"
+    assert title_of(sample.comparison(), sample.unmixed()) == "2 results · upto"
+
+
 def test_a_page_is_written_whole_and_returns_its_path(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     report = Report([sample.comparison()])
