@@ -197,6 +197,7 @@ def recall_difference(searches: Searches, first: str, second: str, seed: int) ->
 
     As for a recall, the error is from random halves of the rows that have no row in common.
     """
+    searches = replace(searches, others={name: searches.others[name] for name in (first, second)})
     stream = random_stream(seed, "halves of queries")
     squares = 0.0
     for _ in range(N_SPLITS):

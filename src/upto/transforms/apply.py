@@ -164,8 +164,8 @@ def _check_name(names: list[str | None], name: str, *, inverse: bool) -> None:
         return
     remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
     message = (
-        f"{name} has the name of the rows that the map leads to, from {taken}: {remedy}, or rename "
-        f"{name} if its rows are of the kind of {taken}."
+        f"{name} has the name of the rows that the map leads to, from {taken}: {remedy}, fit a map "
+        f"the other way, or rename {name} if its rows are of the kind of {taken}."
     )
     raise ArgumentError(message, inverse=True)
 

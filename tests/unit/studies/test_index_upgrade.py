@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,20 @@ from upto.core import Estimate, InputError
 from upto.measures.nearest import Searchable
 from upto.measures.recall import depth_for, search
 from upto_studies.run import run_study
-from upto_studies.upgrade_recall import PredictedSize, fewer_pairs, recall_difference
-from upto_studies.upgraded_models import SOURCES, TEXTS_FILE, next_version, read_upgrade
+from upto_studies.upgrade_recall import (
+    PredictedSize,
+    elsewhere,
+    fewer_pairs,
+    predicted_sizes,
+    recall_difference,
+)
+from upto_studies.upgraded_models import (
+    SOURCES,
+    TEXTS_FILE,
+    Upgrade,
+    next_version,
+    read_upgrade,
+)
 
 
 def write(folder, rng, **changes):
@@ -113,6 +127,43 @@ def test_a_quarter_of_the_pairs_is_two_halvings_below_all():
     assert fewer_pairs(curve, "ridge", 2) == pytest.approx(0.5)
     assert fewer_pairs(curve, "ridge", 4) is None
     assert fewer_pairs(curve, "rigid", 1) is None
+
+
+@pytest.fixture
+def settings():
+    return SimpleNamespace(
+        metric="euclidean", searched=0.7, n_queries=500, halvings=2, most_parts=2
+    )
+
+
+@pytest.fixture
+def upgrade(rng):
+    """Return a pair that differs by noise, and rows elsewhere that are turned otherwise."""
+    old = rng.normal(size=(2400, 6))
+    turns = [np.linalg.qr(rng.normal(size=(6, 6)))[0] for _ in range(2)]
+    new = old @ turns[0] + 0.1 * rng.normal(size=old.shape)
+    away = rng.normal(size=(600, 6)) + 9.0
+    return Upgrade(name="drawn", title="", old=old, new=new, elsewhere=(away, away @ turns[1]))
+
+
+def test_an_index_is_predicted_from_its_parts(upgrade, settings):
+    found = predicted_sizes(upgrade, "rigid", settings, 0)
+    assert [(each.n_searched, each.search) for each in found] == [
+        (size, name) for size in (840, 840, 420, 420) for name in ("rigid", "old model")
+    ]
+    assert {each.n_rows for each in found} == {1680}
+    assert {each.measured for each in found if each.search == "rigid"} == {found[0].measured}
+    assert all(0.4 < each.measured < 0.9 for each in found)
+    assert all(abs(each.predicted.value - each.measured) < 0.08 for each in found)
+
+
+def test_a_map_of_the_pairs_loses_where_the_models_are_turned_otherwise(upgrade, settings):
+    found = elsewhere(upgrade, "rigid", settings, 0)
+    assert found.by_own.value == 1.0
+    assert found.difference.value == pytest.approx(found.by_pairs.value - 1.0)
+    assert found.difference.high < -0.3
+    assert found.unlike > 0.9
+    assert found.n_fitted == (1680, 420)
 
 
 @pytest.mark.slow
