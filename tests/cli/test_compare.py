@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -240,8 +239,6 @@ def test_an_interrupt_exits_with_130_and_writes_nothing(tmp_path):
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        # A suite that runs in the background ignores interrupts, and its children would too.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     _wait_until_read(process, 4 * (tmp_path / "b.npy").stat().st_size)
     process.send_signal(signal.SIGINT)
