@@ -8,8 +8,11 @@ TORCH := 2.13.0
 PIP := $(PY) -m pip install --quiet --no-compile
 export OPENBLAS_NUM_THREADS ?= 2
 
+# Where the built documentation is served, if anywhere: `make release SITE=https://…`.
+SITE ?=
+
 .PHONY: setup demo test test-kernels test-slow test-all test-oldest test-pythons fuzz check bench docs \
-  browser clean
+  release browser clean
 
 setup: $(STAMP)
 
@@ -29,6 +32,10 @@ $(VENV)/.check: $(STAMP)
 
 $(VENV)/.docs: $(STAMP)
 	$(PIP) --group docs
+	touch $@
+
+$(VENV)/.release: $(STAMP)
+	$(PIP) --group release
 	touch $@
 
 # The demo needs no engine but threads, and is not kept waiting for the large ones.
@@ -61,7 +68,7 @@ test-kernels: setup
 	    tests/unit $(addprefix --ignore=tests/unit/,files activations datasets report studies/train) || exit 1; \
 	done
 
-test-slow: setup browser
+test-slow: setup browser $(VENV)/.release
 	$(PY) -m pytest -n 2 -m slow
 
 test-all: test test-slow
@@ -88,8 +95,13 @@ check: $(VENV)/.check
 bench: setup
 	$(PY) -m benchmarks
 
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs browser
 	$(VENV)/bin/sphinx-build -W -n -q -b html docs docs/_build/html
+	UPTO_SITE=docs/_build/html $(PY) -m pytest -q tests/site
+
+# Builds and checks what would be uploaded, and uploads nothing.
+release: $(VENV)/.release
+	$(PY) -m checks.release --site "$(SITE)"
 
 clean:
-	rm -rf $(VENV) .venvs docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis

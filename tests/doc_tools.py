@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,6 +25,22 @@ def load_tool(name: str) -> ModuleType:
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     return tool
+
+
+class ApiName(NamedTuple):
+    """A name of the API: whether it is a record, and whether it shares the page of another."""
+
+    name: str
+    is_record: bool
+    shares_a_page: bool
+
+
+def api_names() -> list[ApiName]:
+    """List the names that have a page, or a part of one, in the API."""
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    lists = re.findall(r"^```\{api\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^( *)(upto[\w.]*)(\(\))?", "\n".join(lists), re.MULTILINE)
+    return [ApiName(name, bool(record), bool(indent)) for indent, name, record in lines]
 
 
 def differences(expected: str, found: str) -> list[str]:

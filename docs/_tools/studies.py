@@ -17,6 +17,8 @@ OPENING = """\
 
 # The papers' claims, retested
 
+An example page: {report}`when ICA removes the rotation <study>`.
+
 Each study is one command. It compares each measured quantity with two separate ranges: *the paper's
 claim*, which the quantity bears out or not, and *our expectation*, which may be the opposite if the
 data are not the paper's. A range is *open* if only part of the measured interval lies in it. For

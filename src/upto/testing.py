@@ -18,18 +18,43 @@ def random_element(
     """Draw an element of a group as a linear part and a translation.
 
     Apply it as ``rows @ linear + translation``. With `n_out` larger than `n_features`, isometries
-    embed the rows in the wider target, and permutations leave its extra coordinates at zero.
+    embed the rows in the wider target, and permutations leave its extra coordinates constant.
+
+    Parameters
+    ----------
+    group
+        The group, or its name.
+    n_features
+        Width of the rows.
+    rng
+        Random number generator.
+    n_out
+        Width of the target; that of the rows by default.
+
+    Returns
+    -------
+    tuple of ndarray
+        The linear part, of shape (n_features, n_out), and the translation, of shape (n_out,).
 
     Raises
     ------
     InputError
         For monotone functions, which have no linear part.
 
+    See Also
+    --------
+    upto.Group : The groups.
+    upto.corrections.RandomRotation : Uniformly random rotations, as an estimator.
+    upto.simulate.draw_mixing : Random maps that are not in a group, with a known distortion.
+    embeddings_strategy : Random rows.
+
     Examples
     --------
-    >>> linear, _ = random_element("rigid", 4, np.random.default_rng(0))
-    >>> bool(np.allclose(linear @ linear.T, np.eye(4)))
-    True
+    >>> import numpy as np
+    >>> from upto.testing import random_element
+    >>> linear, translation = random_element("rigid", 4, np.random.default_rng(0))
+    >>> bool(np.allclose(linear @ linear.T, np.eye(4))), translation.shape
+    (True, (4,))
     """
     group = Group(group)
     if group is Group.MONOTONE_PERMUTATION:
@@ -59,7 +84,41 @@ def random_element(
 def embeddings_strategy(
     *, max_samples: int = 40, max_features: int = 6, min_samples: int = 2
 ) -> Any:
-    """Return a hypothesis strategy of finite two-dimensional float64 arrays."""
+    """Return a hypothesis strategy of finite two-dimensional float64 arrays.
+
+    Parameters
+    ----------
+    max_samples, max_features
+        Largest numbers of rows and columns.
+    min_samples
+        Smallest number of rows.
+
+    Returns
+    -------
+    SearchStrategy
+        Its arrays have values from -1,000 to 1,000 without NaN, and may be constant or repeat rows.
+
+    Raises
+    ------
+    MissingExtraError
+        If hypothesis is not installed.
+
+    See Also
+    --------
+    random_element : Random elements of groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hypothesis import given, settings
+    >>> from upto.testing import embeddings_strategy
+    >>> @settings(max_examples=5, database=None, derandomize=True)
+    ... @given(embeddings_strategy(max_features=3))
+    ... def check(rows):
+    ...     assert rows.shape[1] <= 3
+    ...     assert np.isfinite(rows).all()
+    >>> check()
+    """
     try:
         from hypothesis import strategies as st
         from hypothesis.extra.numpy import arrays

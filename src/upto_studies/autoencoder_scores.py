@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from upto.disentanglement import infomec, information
-from upto.disentanglement.info_scores import VARIANTS, active_codes, ratio_scores
+from upto.disentanglement.info_scores import ratio_scores
+from upto.disentanglement.info_variants import VARIANTS, active_codes
 from upto.engines import ThreadsEngine
 from upto.measures.matching import mean_correlation
 from upto.measures.moments import pair_moments

@@ -182,6 +182,18 @@ def run_study(
     InputError
         If a setting is invalid, a package or data are missing, or the checkpoints belong to
         another run.
+
+    See Also
+    --------
+    upto.StudyResult : What it returns.
+    upto.Report : Write its report.
+
+    Examples
+    --------
+    >>> import upto_studies
+    >>> result = upto_studies.run_study("sprite-isometry", size="tiny")
+    >>> len(result.quantities) > 10
+    True
     """
     plan = study_plan(name, size=size, settings=settings)
     plan.check_packages()

@@ -15,8 +15,9 @@ from pydoc import locate
 
 import numpy as np
 import pytest
+from checks.readme_on_index import address, on_index, relative, targets
 from click import Context
-from doc_tools import differences
+from doc_tools import api_names, differences
 
 import upto
 from upto.cli.main import main
@@ -27,9 +28,17 @@ from upto.core.progress_bar import LineProgress
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
-    [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("findings/*.md")],
+    [
+        ROOT / "README.md",
+        *(
+            page
+            for folder in ("", "faq", "findings", "measures", "tutorials")
+            for page in (DOCS / folder).glob("*.md")
+        ),
+    ],
     key=lambda path: path.name,
 )
+TUTORIALS = sorted(path for path in DOCS.glob("tutorials/*.md") if path.stem != "index")
 LANGUAGES = ("python", "console", "bash")
 PROGRAMS = ("upto", "cp")
 """The commands of a page that are run; installing and making is left to people."""
@@ -152,6 +161,7 @@ def following_text(page: Path, block: Block) -> str | None:
 
 
 LONG = (
+    "two-seeds",
     "are-my-models",
     "align",
     "upgraded-model",
@@ -161,6 +171,7 @@ LONG = (
     "scripts",
     "clusters",
     "file-formats",
+    "gallery",
     "papers",
     "notebooks",
     "diversity",
@@ -176,16 +187,25 @@ LONG = (
     "factors",
     "which-score",
     "clusters",
+    "from-your-tool",
     "UP06",
     "UP070",
+    "different-samples",
+    "how-many",
+    "why-is",
 )
 """What names of pages begin with whose blocks take more than a few seconds."""
+
+
+def is_long(page: Path) -> bool:
+    # The examples of measures are also run where their pages are shown to be up to date.
+    return page.parent.name == "measures" or page.stem.startswith(LONG)
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow if page.stem.startswith(LONG) else ())
+        pytest.param(page, marks=pytest.mark.slow if is_long(page) else ())
         for page in PAGES
         if runnable(page)
     ],
@@ -243,15 +263,14 @@ def test_every_fence_is_read(page):
 
 
 def test_every_public_name_is_in_the_api():
-    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"auto\w+:: upto\.(\w+)(?:\(\))?$", text, re.MULTILINE))
-    assert sorted(set(upto.__all__) - documented) == []
+    listed = {each.name for each in api_names()}
+    assert sorted({f"upto.{name}" for name in upto.__all__} - listed) == []
 
 
 def test_every_name_of_the_api_page_exists():
-    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
-    names = re.findall(r"auto\w+:: upto\.([\w.]+)", text)
-    assert [name for name in names if locate(f"upto.{name}") is None] == []
+    names = [each.name for each in api_names()]
+    assert len(names) > 200
+    assert [name for name in names if locate(name) is None] == []
     assert locate("upto.no_such_name") is None
 
 
@@ -262,12 +281,48 @@ def test_every_command_has_a_section():
 
 def test_every_page_is_in_a_toctree():
     listed = set()
-    for index in (DOCS / "index.md", DOCS / "findings" / "index.md"):
+    trees = ("faq.md", "index.md", "measures.md", "findings/index.md", "tutorials/index.md")
+    for index in (DOCS / tree for tree in trees):
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL):
             lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
             listed |= {(index.parent / f"{line}.md").resolve() for line in lines}
-    pages = {path.resolve() for path in DOCS.glob("**/*.md") if "_build" not in path.parts}
+    pages = {
+        path.resolve()
+        for path in DOCS.glob("**/*.md")
+        if not {"_build", "api", "data"} & {*path.relative_to(DOCS).parts}
+    }
     assert listed == pages - {DOCS / "index.md"}
+
+
+CELL = re.compile(r"^```\{code-cell\}\n(?:---\n(.*?)^---\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_leads_from_a_question_to_a_page_and_its_limits(page):
+    """`make docs` executes the cells, and fails if one of them does, or if they take a minute."""
+    text = page.read_text(encoding="utf-8")
+    opening, _, rest = text.partition("```{code-cell}")
+    assert "file_format: mystnb\n" in opening, "without it, no cell is executed"
+    assert "?" in opening.partition("\n# ")[2]
+    assert f"{{nb-download}}`{page.stem}.ipynb`" in opening
+    assert "upto.Report(" in rest
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings[-2:] == ["What may go wrong", "Next"]
+    cells = CELL.findall(text)
+    assert len(cells) == text.count("```{code-cell}")
+    silent = [code for options, code in cells if ".plot(" in code and "alt: " not in options]
+    assert silent == [], "a picture needs words for those who cannot see it"
+
+
+def test_every_tutorial_is_listed_with_its_question():
+    text = (DOCS / "tutorials" / "index.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w-]+)\.md\)\n: ", text)) == {page.stem for page in TUTORIALS}
+
+
+def test_only_executed_pages_have_cells():
+    assert [
+        page.name for page in {*PAGES} - {*TUTORIALS} if "{code-cell}" in page.read_text()
+    ] == []
 
 
 def test_links_between_pages_lead_somewhere():
@@ -276,14 +331,24 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_readme_reads_the_same_on_an_index():
-    """A package index shows the README alone: every link and image has a whole address."""
+def test_links_of_the_pages_beside_the_readme_lead_somewhere():
+    for page in (*ROOT.glob("*.md"), *ROOT.glob(".github/*.md")):
+        for target in targets(page.read_text(encoding="utf-8")):
+            path = target.partition("#")[0]
+            if path and "://" not in target:
+                assert (page.parent / path).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("site", [None, "https://example.org/upto"])
+def test_the_readme_has_whole_addresses_only_on_an_index(site):
+    """A package index shows the README alone: what `make release` puts there leads somewhere."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)\s]+)", text) + re.findall(r"(?:src|href)=[\"']([^\"']+)", text)
-    targets += re.findall(r"^\[[^\]]+\]:\s*(\S+)", text, re.MULTILINE)
-    assert [each for each in targets if not each.startswith(("https://", "#"))] == []
+    shown, left_out = on_index(text, site)
+    assert relative(targets(shown)) == []
+    assert bool(left_out) == any(address(each, site) is None for each in targets(text))
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {*targets} <= {*declared["urls"].values()}
+    ours = {each for each in targets(shown) if site is None or not each.startswith(site)}
+    assert {each for each in ours if not each.startswith("#")} <= {*declared["urls"].values()}
 
 
 NAMED = re.compile(r"\bupto\.([A-Za-z_][\w.]*\w)")
@@ -299,7 +364,7 @@ def names_in_code() -> list[str]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         blocks = re.findall(
-            r"^```(?:python|\{eval-rst\})\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+            r"^```(?:python|\{api\}|\{code-cell\})\n(.*?)^```", text, re.MULTILINE | re.DOTALL
         )
         spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
         found.update(*(NAMED.findall(code) for code in (*blocks, *spans)))

@@ -37,6 +37,7 @@ def texts() -> list[Path]:
     return [
         *sources,
         *pages,
+        *(ROOT / "docs" / "tutorials").glob("*.md"),
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         ROOT / "ARCHITECTURE.md",

@@ -9,10 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from checks.release import DATA_LIMIT, SDIST_LIMIT, WHEEL_LIMIT, WORKPLACE
 
 ROOT = Path(__file__).parents[2]
-LIMIT, LIMIT_OF_DATA = 2_400_000, 800_000
-"""Bytes of the wheel, and of what in it is not code: code grows with what upto can do."""
 
 
 @pytest.mark.slow
@@ -20,10 +19,10 @@ def test_the_wheel_is_small_and_has_what_the_packages_read(tmp_path):
     build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.stat().st_size < LIMIT
+    assert wheel.stat().st_size < WHEEL_LIMIT
     stored = zipfile.ZipFile(wheel).infolist()
     data = sum(each.compress_size for each in stored if not each.filename.endswith(".py"))
-    assert data < LIMIT_OF_DATA
+    assert data < DATA_LIMIT
     names = {each.filename for each in stored}
     kept = [
         path.relative_to(ROOT / "src").as_posix()
@@ -59,6 +58,7 @@ def test_the_source_has_what_builds_tests_and_documents_the_package_and_nothing_
     build = (sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path))
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (source,) = tmp_path.glob("*.tar.gz")
+    assert source.stat().st_size < SDIST_LIMIT
     with tarfile.open(source) as archive:
         archive.extractall(tmp_path, filter="data")
     (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
@@ -67,13 +67,16 @@ def test_the_source_has_what_builds_tests_and_documents_the_package_and_nothing_
     assert tops - {".gitignore", "PKG-INFO"} == {
         *("src", "tests", "docs", "checks", "benchmarks", "Makefile", "pyproject.toml", "LICENSE"),
         *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"),
+        *("SECURITY.md", ".github", ".zenodo.json"),
     }
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
     if listed:
-        kept = {name for name in listed if not name.startswith(".ci/") and (ROOT / name).exists()}
+        kept = {
+            name for name in listed if not name.startswith(WORKPLACE) and (ROOT / name).exists()
+        }
         assert kept - names == set()
     assert not [name for name in names if "_build/" in name or "__pycache__" in name]
     assert not [name for name in names if "crash" in Path(name).name and name.endswith(".txt")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,12 +13,15 @@ import numpy as np
 import pytest
 from doc_tools import DOCS, differences, load_tool
 
+import upto
+from upto.files import bundled_path
+from upto.measures import MEASURES
 from upto_studies.run import STUDIES, recorded_result, study_folder
 
 ROOT = Path(__file__).parents[2]
 FIGURES = DOCS / "studies"
-NOT_PAGES = {"findings", "figures"}
-"""Scripts that write many pages or none; those of findings have tests of their own."""
+NOT_PAGES = {"findings", "measures", "report_picture"}
+"""Scripts that write many pages or none, with tests of their own."""
 LONG = {"mixing_scores", "what_upto_says"}
 TOOLS = sorted(path.stem for path in (DOCS / "_tools").glob("*.py"))
 
@@ -44,56 +48,72 @@ def test_a_page_is_up_to_date(name):
 
 
 @pytest.fixture(scope="module")
-def figures():
-    return load_tool("figures")
+def measures():
+    return load_tool("measures")
+
+
+def test_the_pages_of_measures_are_up_to_date(measures):
+    pages = measures.pages()
+    assert set(pages) == set(measures.FOLDER.glob("*.md"))
+    for path, today in (pages | {measures.PAGE: measures.page()}).items():
+        page = path.read_text(encoding="utf-8")
+        assert differences(page, today) == [], f"{path.name}: run `python docs/_tools/measures.py`"
+
+
+def test_packages_are_said_to_agree_where_a_test_calls_them(measures):
+    oracles = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "oracles").glob("*.py")
+    )
+    for *_, test in measures.LIVE.values():
+        assert f"def {test}(" in oracles
+    agreeing = {name for name, found in measures.peers().items() if found}
+    assert set(MEASURES) - agreeing == {"pwcca", "mutual-knn", "semi-correlation-match"}
+
+
+def test_references_are_read_from_bibtex(measures):
+    assert measures.accents(r"Sz{\'e}kely, Sch{\"o}lkopf, B{\u{a}}doiu {CKA} 1--2") == (
+        "Székely, Schölkopf, Bădoiu CKA 1–2"
+    )
+    assert measures.reference("Hotelling 1936") == (
+        "- Hotelling: *Relations between two sets of variates*. Biometrika 28 (1936), 321–377."
+    )
 
 
 @pytest.fixture(scope="module")
-def comparison(figures):
-    return figures.FIGURES["resnets"]()
+def picture():
+    return load_tool("report_picture")
 
 
-def same(one, two):
-    """Tell whether two nested values differ by no more than another machine's last digits."""
-    if isinstance(one, dict):
-        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(two) and all(map(same, one, two))
-    return one == pytest.approx(two, rel=2e-3, abs=2e-3) if isinstance(one, float) else one == two
+@pytest.fixture(scope="module")
+def comparison(picture):
+    return picture.comparison()
 
 
-def test_the_figure_of_the_first_page_is_of_today(figures, comparison):
-    drawn = figures.numbers_in(figures.FOLDER / "resnets.svg")
-    assert same(drawn, figures.numbers(comparison.plot())), "run `python docs/_tools/figures.py`"
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_of_the_first_page_is_of_today(picture, comparison, scheme):
+    path = picture.FOLDER / f"report-{scheme}.png"
+    shown, today = picture.words_in(path), picture.words(comparison)
+    assert str(comparison.verdict).partition("the held-out error")[0][-40:] in today
+    assert differences(shown, today) == [], "run `python docs/_tools/report_picture.py`"
+    assert path.stat().st_size < 150_000
+
+
+def test_a_picture_of_other_numbers_is_noticed(picture, comparison):
+    other = comparison.verdict.replace("0.170", "0.190")
+    assert differences(picture.words(replace(comparison, verdict=other)), picture.words(comparison))
+
+
+def test_every_picture_of_the_pages_is_made_by_a_command(picture):
+    shown = {path.name for path in picture.FOLDER.glob("*.*") if path.suffix != ".css"}
+    assert shown == {f"report-{scheme}.png" for scheme in picture.SCHEMES}
 
 
 @pytest.mark.slow
-def test_the_figure_of_components_is_of_today(figures):
-    drawn = figures.numbers_in(figures.FOLDER / "ica.svg")
-    today = figures.numbers(figures.FIGURES["ica"]().plot())
-    assert same(drawn, today), "run `python docs/_tools/figures.py`"
-
-
-def test_the_caption_of_the_first_page_is_of_today(comparison):
-    page = " ".join((DOCS / "index.md").read_text(encoding="utf-8").split())
-    caption = page.partition("```{figure}")[2].partition("```")[0]
-    errors = [comparison.fit(name).error for name in ("signed-permutation", "rigid", "affine")]
-    today = [*(each.value for each in errors), comparison.affine.chance.mean.value]
-    shown = [float(each) for each in re.findall(r"\b0\.\d{3}\b", caption)]
-    assert shown == pytest.approx(today, abs=1.5e-3)
-    assert f"*up to {comparison.up_to.phrase}*" in caption
-
-
-def test_numbers_of_a_figure_that_differ_are_noticed():
-    assert same([{"x": 0.5, "name": "a"}], [{"x": 0.5005, "name": "a"}])
-    assert not same([{"x": 0.5}], [{"x": 0.51}])
-    assert not same([{"name": "a"}], [{"name": "b"}])
-    assert not same([0.5], [0.5, 0.5])
-
-
-def test_every_figure_of_the_pages_is_made_by_a_command(figures):
-    shown = {path.stem for path in figures.FOLDER.glob("*.svg")}
-    assert shown == set(figures.FIGURES)
+def test_the_caption_of_the_components_is_of_today():
+    caption = (DOCS / "unmix.md").read_text(encoding="utf-8").partition("gallery/unmix.png")[2]
+    found = re.search(r"(\d+) of the 64\s+components are recovered", caption)
+    result = upto.unmix(f"{bundled_path('cifar_resnets')}::resnet20", restarts=10, seed=0)
+    assert int(found[1]) == result.n_identifiable
 
 
 def test_the_readme_shows_what_the_demo_prints(comparison):

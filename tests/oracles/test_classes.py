@@ -11,12 +11,11 @@ import pytest
 
 from upto.disentanglement.class_matching import (
     MATCHES,
-    SIMILARITIES,
-    class_similarities,
     latent_matching_score,
     most_similar_averaging_score,
     most_similar_gap_score,
 )
+from upto.disentanglement.codes_and_classes import SIMILARITIES, class_similarities
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "classes.json").read_text("utf-8"))["values"]

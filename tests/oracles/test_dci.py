@@ -11,10 +11,11 @@ import pytest
 
 from upto.disentanglement.dci import dci_scores, importance_completeness, importance_disentanglement
 from upto.disentanglement.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
-from upto.disentanglement.interventions import beta_vae_score, factor_vae_score, irs_score
+from upto.disentanglement.interventions import beta_vae_score, factor_vae_score
 from upto.disentanglement.predictive import explicitness
 from upto.disentanglement.probes import downstream_probe, ridgeway_explicitness
 from upto.disentanglement.sap import sap_score
+from upto.disentanglement.stability import irs_score
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "dci.json").read_text("utf-8"))["values"]

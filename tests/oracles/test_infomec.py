@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from upto.disentanglement.gaps import dcimig, jemmig, mig, mig_sup
+from upto.disentanglement.code_gaps import dcimig, mig_sup
+from upto.disentanglement.gaps import jemmig, mig
 from upto.disentanglement.info_scores import infomec
 from upto.disentanglement.modularity import ridgeway_modularity
 

@@ -16,13 +16,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 
-from upto.measures import alignment, correlations, regression
+from upto.measures import alignment, correlations, regression, weighted_correlations
 from upto.measures import shape_distances as shapes
 from upto.measures.alignment import minibatch_linear_cka
-from upto.measures.correlations import MEAN_CCA, PWCCA, RIDGE_CCA, STANDARDISED_SVCCA
+from upto.measures.correlations import MEAN_CCA, RIDGE_CCA, STANDARDISED_SVCCA
 from upto.measures.kinds import MomentMeasure
 from upto.measures.moments import pair_moments
 from upto.measures.regression import LINEAR_R2, MEAN_COLUMN_R2
+from upto.measures.weighted_correlations import PWCCA
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ GOLDEN = json.loads(
 N_SAMPLES, N_FIT, BATCH = (GOLDEN[name] for name in ("n_samples", "n_fit", "batch"))
 MEASURES = {
     each.name.split(":")[0]: each
-    for module in (alignment, correlations, regression, shapes)
+    for module in (alignment, correlations, weighted_correlations, regression, shapes)
     for each in vars(module).values()
     if isinstance(each, MomentMeasure)
 }

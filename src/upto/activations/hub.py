@@ -50,6 +50,23 @@ def load_model(
         If there is no such model, or its weights are not safetensors.
     MissingExtraError
         If the library is not installed.
+
+    See Also
+    --------
+    upto.record_activations : Record its layers.
+    upto.layers : Compare them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import transformers
+    >>> import upto
+    >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    >>> config = transformers.BertConfig(vocab_size=10, intermediate_size=8, **sizes)
+    >>> folder = tempfile.mkdtemp()
+    >>> transformers.BertModel(config).save_pretrained(folder)
+    >>> type(upto.load_model(folder)).__name__
+    'BertModel'
     """
     if library not in (None, *_LOADERS):
         message = f"there is no library {library!r} to load models: choose transformers or timm."

@@ -116,6 +116,22 @@ def record_activations(
     InputError
         If a pattern matches no layer, a layer cannot be recorded, there are no batches, or an
         interrupted recording is of something else.
+
+    See Also
+    --------
+    upto.layers : Compare the layers of two recordings.
+    upto.load_model : A pretrained model.
+    upto.read_manifest : Read what was recorded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> import upto
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    >>> manifest = upto.record_activations(model, torch.ones(3, 5, 4), f"{tempfile.mkdtemp()}/run")
+    >>> [(run.layer, run.rows.shape) for run in upto.read_manifest(manifest)]
+    [('0', (15, 8)), ('1', (15, 8)), ('2', (15, 2))]
     """
     torch = import_torch()
     folder = expanded(output)

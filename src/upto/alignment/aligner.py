@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Aligner(MapEstimator):
-    """Map a source run onto a target run by the best element of a group.
+    r"""Map a source run onto a target run by the best element of a group.
 
     Parameters
     ----------
@@ -55,13 +55,44 @@ class Aligner(MapEstimator):
     target_names_ : tuple of str or None
         Names of the target's coordinates, if it had any.
 
+    See Also
+    --------
+    upto.RidgeAligner : An affine map with shrinkage, of any rank.
+    upto.KernelAligner : An affine map plus kernel ridge regression.
+    upto.NetworkAligner : An affine map plus a small network.
+    upto.compare : Judge the maps of all groups.
+    upto.save_transform : Keep a fitted map.
+
+    Notes
+    -----
+    With centred rows X and Y, the best rigid motion solves the orthogonal Procrustes problem:
+
+    .. math::
+
+        \min_{Q^\top Q = I} \lVert X Q - Y \rVert^2, \qquad
+        X^\top Y = U S V^\top \;\Rightarrow\; Q = U V^\top
+
+    Permutations are an assignment problem, affine maps least squares.
+
+    References
+    ----------
+    Schönemann (1966). A generalized solution of the orthogonal Procrustes problem.
+    Psychometrika 31.
+
+    Kuhn (1955). The Hungarian method for the assignment problem. Naval Research Logistics
+    Quarterly 2.
+
+    Lawson (1961). Contributions to the theory of linear least maximum approximations. PhD
+    thesis, University of California, Los Angeles.
+
     Examples
     --------
     >>> import numpy as np
-    >>> source = np.random.default_rng(0).normal(size=(100, 3))
-    >>> target = source[:, [2, 0, 1]] * [1, -1, 1] + 5
-    >>> aligner = Aligner("signed-permutation").fit(source, target)
-    >>> bool(np.allclose(aligner.transform(source), target))
+    >>> import upto
+    >>> source = np.random.default_rng(0).normal(size=(100, 2))
+    >>> target = source @ [[0, 1], [-1, 0]] + 5
+    >>> aligner = upto.Aligner("rigid").fit(source[:50], target[:50])
+    >>> float(aligner.score(source[50:], target[50:])) > 0.999
     True
     """
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KernelAligner(MapEstimator):
-    """Map a source run onto a target run by an affine map plus kernel ridge regression.
+    r"""Map a source run onto a target run by an affine map plus kernel ridge regression.
 
     The correction to the affine map is a sum of Gaussian functions about some rows of the source
     (the Nyström method), so the map is affine far from them. Rows are read in a few passes and
@@ -67,12 +67,28 @@ class KernelAligner(MapEstimator):
     target_names_ : tuple of str or None
         Names of the target's coordinates, if it had any.
 
+    See Also
+    --------
+    upto.Aligner : One of the groups of `compare`, in closed form.
+    upto.RidgeAligner : An affine map with shrinkage, of any rank.
+    upto.NetworkAligner : An affine map plus a small network.
+    upto.align : Choose among them by what retrieval loses.
+
+    Notes
+    -----
+    With centres :math:`c_1, \dots, c_m` and bandwidth h, a row x is mapped to
+
+    .. math::
+
+        \hat y = b + A^\top x + \sum_j w_j \exp\left( -\frac{\lVert x - c_j \rVert^2}{2 h^2} \right)
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> source = np.random.default_rng(0).normal(size=(600, 2))
     >>> target = source + 0.5 * np.sin(2 * source[:, ::-1])
-    >>> aligner = KernelAligner(n_centres=100).fit(source[:500], target[:500])
+    >>> aligner = upto.KernelAligner(n_centres=100).fit(source[:500], target[:500])
     >>> bool(aligner.score(source[500:], target[500:]) > 0.95)
     True
     """

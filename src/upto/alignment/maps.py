@@ -33,6 +33,11 @@ class AffineMap:
 
     With `index`, target coordinate j is predicted by source coordinate ``index[j]`` times
     ``scale[j]``; a scale of zero predicts its mean.
+
+    See Also
+    --------
+    upto.Aligner : Fits one; it is `map_`.
+    upto.AlignResult : Its method `map` returns one.
     """
 
     source_mean: Float

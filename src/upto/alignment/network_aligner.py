@@ -68,9 +68,27 @@ class NetworkAligner(MapEstimator):
     target_names_ : tuple of str or None
         Names of the target's coordinates, if it had any.
 
+    See Also
+    --------
+    upto.Aligner : One of the groups of `compare`, in closed form.
+    upto.RidgeAligner : An affine map with shrinkage, of any rank.
+    upto.KernelAligner : An affine map plus kernel ridge regression.
+    upto.align : Choose among them by what retrieval loses.
+
     Notes
     -----
     On a CPU, the same rows in any order and the same seed give the same map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> source = np.random.default_rng(0).normal(size=(600, 2))
+    >>> target = source + 0.5 * np.sin(2 * source[:, ::-1])
+    >>> aligner = upto.NetworkAligner(n_hidden=32, n_epochs=40, device="cpu", random_state=0)
+    >>> aligner = aligner.fit(source[:500], target[:500])
+    >>> bool(aligner.score(source[500:], target[500:]) > 0.9)
+    True
     """
 
     def __init__(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RidgeAligner(MapEstimator):
-    """Map a source run onto a target run by the affine map of a ridge regression.
+    r"""Map a source run onto a target run by the affine map of a ridge regression.
 
     Where rows are few or coordinates nearly dependent, it predicts new rows better than
     ``Aligner("affine")``. It takes two passes over rows, whatever is chosen.
@@ -53,13 +53,30 @@ class RidgeAligner(MapEstimator):
     target_names_ : tuple of str or None
         Names of the target's coordinates, if it had any.
 
+    See Also
+    --------
+    upto.Aligner : One of the groups of `compare`, in closed form.
+    upto.KernelAligner : An affine map plus kernel ridge regression.
+    upto.NetworkAligner : An affine map plus a small network.
+    upto.align : Choose among them by what retrieval loses.
+
+    Notes
+    -----
+    With centred rows X and Y, of d coordinates in X, and shrinkage λ, the map is
+
+    .. math::
+
+        \min_A \lVert X A - Y \rVert^2
+        + \lambda \, \frac{\operatorname{tr}(X^\top X)}{d} \lVert A \rVert^2
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> source = rng.normal(size=(100, 40))
     >>> target = source[:, :3] + rng.normal(size=(100, 3))
-    >>> aligner = RidgeAligner().fit(source[:50], target[:50])
+    >>> aligner = upto.RidgeAligner().fit(source[:50], target[:50])
     >>> bool(0.1 < aligner.shrinkage_ < 10)
     True
     >>> bool(aligner.score(source[50:], target[50:]) > 0)

@@ -73,6 +73,11 @@ class ComponentEffect:
         Effects that are significant and above the limit.
     says
         Reason why a share is missing; empty if none is.
+
+    See Also
+    --------
+    batch_and_label_shares : Returns one for each component.
+    upto.corrections.BiologyComponents : Has them as ``effects_``.
     """
 
     component: int
@@ -96,7 +101,7 @@ def batch_and_label_shares(
     limit: float = LIMIT,
     level: float = LEVEL,
 ) -> tuple[ComponentEffect, ...]:
-    """Return the variance of each component that batches and labels explain.
+    r"""Return the variance of each component that batches and labels explain.
 
     Parameters
     ----------
@@ -111,13 +116,43 @@ def batch_and_label_shares(
     level
         False discovery rate over the components.
 
+    Returns
+    -------
+    tuple of ComponentEffect
+        One for each component, in order.
+
     Raises
     ------
     InputError
         If batches, labels or controls are not one value per row, or a component is not finite.
 
+    See Also
+    --------
+    upto.corrections.BiologyComponents : Drops components by these effects.
+    upto.batches : Reports them for PCA and ICA components.
+
+    Notes
+    -----
+    Let :math:`a_l` be the mean over batches of label l's deviation from the mean of its batch,
+    :math:`v_l` the variance of this deviation between its :math:`m_l` batches, :math:`w_l` its
+    fraction of the rows, and :math:`s^2` the variance within batches that remains. The label share
+    is
+
+    .. math::
+
+        \frac{E}{E + s^2}, \qquad E = \sum_l w_l \left( a_l^2 - \frac{v_l}{m_l} \right)
+
+    so that differences that do not repeat on other batches count as chance.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995). Controlling the false discovery rate: a practical and powerful
+    approach to multiple testing. Journal of the Royal Statistical Society B 57, 289-300.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from upto.batch_metrics.effects import batch_and_label_shares
     >>> rng = np.random.default_rng(0)
     >>> plate, gene = np.repeat(np.arange(8), 20), np.tile(np.arange(4), 40)
     >>> rows = rng.normal(size=(160, 3)) + np.stack([plate, 2 * gene, 0 * gene], axis=1)

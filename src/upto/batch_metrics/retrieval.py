@@ -7,8 +7,8 @@ label are ranked among rows of other labels, or among controls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,13 @@ from upto.batch_metrics.retrieval_nulls import (
     average_precision_of,
     chance_precision,
 )
+from upto.batch_metrics.retrieved import AveragePrecision, Retrieval, RetrievedLabel
 from upto.batch_metrics.value_names import as_names
 from upto.core import InputError
-from upto.core.array_types import Float, Index
 from upto.measures.tails import q_values
+
+if TYPE_CHECKING:
+    from upto.core.array_types import Float, Index
 
 Names = Sequence[Any] | NDArray[Any]
 Similarity = Literal["cosine", "absolute-cosine", "correlation", "euclidean"]
@@ -36,87 +39,6 @@ LEVEL = 0.05
 _BLOCK_VALUES = 2**22
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AveragePrecision:
-    """Average precision of each row.
-
-    Parameters
-    ----------
-    values
-        Average precision; NaN for a row without positives or negatives.
-    chance
-        Its expectation over random orders.
-    n_positives, n_pairs
-        Number of rows to retrieve, and number of ranked rows.
-    """
-
-    values: Float
-    chance: Float
-    n_positives: Index
-    n_pairs: Index
-
-    @property
-    def normalised(self) -> Float:
-        """Average precision scaled so that chance is 0 and perfect retrieval 1."""
-        room = np.maximum(1.0 - self.chance, 1e-10)
-        return np.clip((self.values - self.chance) / room, -1.0, 1.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievedLabel:
-    """Retrieval of the rows of one label.
-
-    Parameters
-    ----------
-    label
-        Its name.
-    n_samples
-        Number of its rows with positives and negatives; means are over these.
-    value, normalised, chance
-        Mean average precision, the same scaled so that chance is 0, and chance; None without rows.
-    p_value, q_value
-        p-value of the mean under random orders, and its Benjamini-Hochberg correction.
-    exact
-        Whether all orders were enumerated rather than sampled.
-    says
-        Reason why there is no value; otherwise empty.
-    """
-
-    label: str
-    n_samples: int
-    value: float | None
-    normalised: float | None
-    chance: float | None
-    p_value: float | None
-    q_value: float | None
-    exact: bool
-    says: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieval:
-    """Retrieval of the rows of every label.
-
-    Parameters
-    ----------
-    labels
-        All labels except the control, sorted by name.
-    value, normalised, chance
-        Means over the labels with a value; None if there are none.
-    fraction_retrieved
-        Fraction of these labels with a corrected p-value below `level`.
-    level
-        False discovery rate.
-    """
-
-    labels: tuple[RetrievedLabel, ...]
-    value: float | None
-    normalised: float | None
-    chance: float | None
-    fraction_retrieved: float | None
-    level: float
-
-
 def average_precision(
     rows: Float,
     labels: Names,
@@ -127,7 +49,7 @@ def average_precision(
     negatives: Negatives = "all",
     similarity: Similarity = "cosine",
 ) -> AveragePrecision:
-    """Return the average precision of each row in retrieving the rows of its label.
+    r"""Return the average precision of each row in retrieving the rows of its label.
 
     Parameters
     ----------
@@ -147,9 +69,42 @@ def average_precision(
     similarity
         Similarity by which rows are ranked. The cosine of a row of zeros to every row is 0.
 
+    Returns
+    -------
+    AveragePrecision
+        One value for each row, with its chance level.
+
+    Raises
+    ------
+    InputError
+        If an option is unknown, no row is a control, or batches are needed and missing.
+
+    See Also
+    --------
+    mean_average_precision : Means over the rows of a label, with p-values.
+    upto.batch_metrics.mixing.evaluate_mixing : Other scores of batches and labels.
+
+    Notes
+    -----
+    If the k-th of P positives of a row has rank :math:`r_k` among all N ranked rows,
+
+    .. math::
+
+        \mathrm{AP} = \frac{1}{P} \sum_{k=1}^{P} \frac{k}{r_k}, \qquad
+        \mathrm{E}[\mathrm{AP}] = \frac{1}{N} \left( \frac{P - 1}{N - 1} (N - H_N) + H_N \right)
+
+    where the expectation is over random orders and :math:`H_N = \sum_{i=1}^{N} 1/i`. Rows that tie
+    are averaged over their orders.
+
+    References
+    ----------
+    Kalinin et al. (2025). A versatile information retrieval framework for evaluating profile
+    strength and similarity. Nature Communications 16.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.batch_metrics.retrieval import average_precision
     >>> rows = np.array([[1.0, 0.1], [1.0, 0.2], [0.1, 1.0], [0.2, 1.0]])
     >>> average_precision(rows, ["a", "a", "b", "b"]).values
     array([1., 1., 1., 1.])
@@ -222,9 +177,31 @@ def mean_average_precision(
     seed
         Seed of the random orders.
 
+    Returns
+    -------
+    Retrieval
+        The labels with their p-values, and means over them.
+
+    See Also
+    --------
+    average_precision : The values of single rows, with the formula.
+    upto.batches : Whether labels can be predicted in unseen batches.
+
+    Notes
+    -----
+    The p-value of a label is (1 + number of random orders with a mean at least as high) / (1 +
+    number of orders), or the exact fraction if all orders are enumerated. The normalised value of a
+    row is (AP - chance) / (1 - chance).
+
+    References
+    ----------
+    Kalinin et al. (2025). A versatile information retrieval framework for evaluating profile
+    strength and similarity. Nature Communications 16.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.batch_metrics.retrieval import mean_average_precision
     >>> rows = np.array([[1.0, 0.1], [1.0, 0.2], [0.1, 1.0], [0.2, 1.0]])
     >>> found = mean_average_precision(rows, ["a", "a", "c", "c"], control="c")
     >>> found.labels[0].value, round(found.labels[0].p_value, 4)

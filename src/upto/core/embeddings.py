@@ -59,6 +59,21 @@ class Embeddings:
         File it was read from, with ``::key`` where there is one.
     features
         Names of the coordinates; empty if they have none.
+
+    See Also
+    --------
+    upto.as_embeddings : Make one of anything that upto takes.
+    upto.read_run : Read one from a file.
+    upto.files.match_rows : Select the samples that runs share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(4, 2))
+    >>> run = upto.Embeddings(rows=rows, name="seed 0", ids=np.array(["a", "b", "c", "d"]))
+    >>> run.n_samples, run.n_features
+    (4, 2)
     """
 
     rows: Rows

@@ -25,6 +25,21 @@ class UptoError(Exception):
     """Base class of all errors this package raises on purpose.
 
     IPython and Jupyter show it as one line; ``%tb`` then shows the whole traceback.
+
+    See Also
+    --------
+    upto.InputError : Data that cannot be used.
+    upto.core.MissingExtraError : A package that is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> try:
+    ...     upto.compare(np.eye(3), np.eye(4))
+    ... except upto.UptoError as error:
+    ...     print(type(error).__name__)
+    InputError
     """
 
     _is_shown = False
@@ -43,7 +58,22 @@ class UptoError(Exception):
 
 
 class InputError(UptoError, ValueError):
-    """Unusable data. The command line exits with 3."""
+    """Unusable data. The command line exits with 3.
+
+    See Also
+    --------
+    upto.UptoError : The base class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> try:
+    ...     upto.compare(np.eye(3), np.eye(4))
+    ... except upto.InputError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class ArgumentError(InputError):
@@ -65,7 +95,29 @@ class MissingPartError(InputError, KeyError):
 
 
 class MissingExtraError(InputError):
-    """A required optional dependency is not installed."""
+    """A required optional dependency is not installed.
+
+    Parameters
+    ----------
+    what
+        What was asked for.
+    package
+        Package that it needs.
+    extra
+        Extra of upto that installs the package.
+
+    See Also
+    --------
+    upto.UptoError : The base class.
+    upto.InputError : Data that cannot be used.
+
+    Examples
+    --------
+    >>> from upto.core import MissingExtraError
+    >>> error = MissingExtraError("reading parquet", package="pyarrow", extra="tables")
+    >>> "upto[tables]" in str(error)
+    True
+    """
 
     def __init__(self, what: str, *, package: str, extra: str) -> None:
         super().__init__(

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A value and, where available, its interval at `level`."""
+    """A value and, where available, its interval at `level`.
+
+    See Also
+    --------
+    upto.core.Errors : Has one as the mean error.
+    upto.core.Fit : Errors, R² and chance of one group.
+    """
 
     value: float
     low: float | None = None

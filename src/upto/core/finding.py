@@ -14,7 +14,13 @@ from upto.question import questions, resolve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A finding about one result: its code and the numbers that raised it."""
+    """A finding about one result: its code and the numbers that raised it.
+
+    See Also
+    --------
+    upto.core.Result : Has them as `findings`.
+    upto.files.match_rows : Returns some.
+    """
 
     code: str
     message: str

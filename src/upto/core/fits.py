@@ -34,6 +34,11 @@ class RunSummary(Record):
 
     `n_components` counts its independent components and `n_non_gaussian` those significantly
     non-Gaussian on held-out rows; None if components were not estimated or not tested.
+
+    See Also
+    --------
+    upto.InspectResult : Has one as `run`.
+    upto.CompareResult : Has one for each run.
     """
 
     name: str
@@ -160,6 +165,10 @@ class Fit(Record):
     in-sample error over the group; `chance` is the error of permuted rows. `r2_per_direction`
     is R² averaged over the principal directions of the second run, and `r2_back` R² of mapping the
     second run onto the first, both held-out.
+
+    See Also
+    --------
+    upto.CompareResult : Its method `fit` returns one.
     """
 
     up_to: Group

@@ -29,8 +29,14 @@ class FactorGrid:
     values
         Values of the levels of each factor.
 
+    See Also
+    --------
+    upto.ImageSet : Has one as `grid`.
+    upto.read_image_set : Images on a grid.
+
     Examples
     --------
+    >>> from upto.core import FactorGrid
     >>> grid = FactorGrid(names=("size", "hue"), values=((1.0, 2.0), (0.0, 0.3, 0.6)))
     >>> grid.sizes, len(grid)
     ((2, 3), 6)

@@ -6,10 +6,38 @@ from enum import StrEnum
 
 
 class Group(StrEnum):
-    """Groups of maps, from the strictest to the most flexible.
+    r"""Groups of maps, from the strictest to the most flexible.
 
     Every group but the identity includes translations, and reflections are allowed. Neither of
     the last two contains the other.
+
+    See Also
+    --------
+    upto.compare : Finds the strictest one that suffices.
+    upto.Aligner : Fits a map of one.
+    upto.testing.random_element : A random element of one.
+
+    Notes
+    -----
+    Maps act on rows x from the right. P is a permutation with signs, Q orthogonal, D diagonal, A
+    any matrix, s a positive number, b a shift, and the :math:`f_j` are monotone functions:
+
+    .. math::
+
+        \begin{array}{ll}
+        \text{signed permutation} & x P + b \\
+        \text{signed similarity} & s\, x P + b \\
+        \text{scaled permutation} & x P D + b \\
+        \text{rigid} & x Q + b \\
+        \text{similarity} & s\, x Q + b \\
+        \text{affine} & x A + b \\
+        \text{monotone permutation} & f_j(x_{\pi(j)})
+        \end{array}
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
     """
 
     IDENTITY = "identity"

@@ -31,6 +31,12 @@ class Panel(Record):
     """One plot: marks over two named axes; with `y_zero`, the second starts at zero.
 
     With `x_names`, the first axis is categorical, at the integers from 1.
+
+    See Also
+    --------
+    upto.LipschitzResult : Its method `panels` returns some.
+    upto.MixtureResult : Its method `panels` returns some.
+    upto.StudyResult : Its method `panels` returns some.
     """
 
     title: str

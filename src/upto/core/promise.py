@@ -49,6 +49,17 @@ class Promise(Record):
         True if the numbers imply the condition, False if they contradict it, None if they do not
         decide it. Numbers are taken at their word: that they were measured at every point, or on
         centred rows, is not checked. Never True for a bound that is infinite or overflows.
+
+    See Also
+    --------
+    upto.theory.rigid_promise : Returns one, as the other theorems do.
+    upto.compare : Compares promises with measured errors.
+    upto.lipschitz : Constants for it, measured.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
     """
 
     statement: str

@@ -42,10 +42,14 @@ def bibtex(sources: Iterable[str] = (), version: str | None = None) -> str:
     """
     found: dict[str, None] = {}
     for source in (PAPER, *sources):
-        text = _plain(source)
-        # In the order in which the source names them.
-        found |= dict.fromkeys(sorted((name for name in entries() if name in text), key=text.find))
+        found |= dict.fromkeys(named(source))
     return "\n\n".join([_software(version), *(entries()[name] for name in found)]) + "\n"
+
+
+def named(source: str) -> list[str]:
+    """Return the keys of the entries that a source names, in its order."""
+    text = _plain(source)
+    return sorted((name for name in entries() if name in text), key=text.find)
 
 
 @cache

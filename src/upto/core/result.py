@@ -43,6 +43,11 @@ class Result(Record, Export, ABC):
     """Base class of results: subclasses are frozen dataclasses with a `kind` and a `schema`.
 
     Subclasses have `verdict`, `findings`, `provenance` and `tables()`.
+
+    See Also
+    --------
+    upto.compare : Returns one, as every question does.
+    upto.Report : Write one or several as a page.
     """
 
     __slots__ = ()

@@ -149,7 +149,13 @@ def _tally(judged: Iterable[tuple[Judgement | None, Fixed | None]]) -> Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyResult(Result):
-    """Settings, quantities, tables and plots of one execution of a study."""
+    """Settings, quantities, tables and plots of one execution of a study.
+
+    See Also
+    --------
+    upto_studies.run_study : Returns it.
+    upto.core.Result : Its other methods.
+    """
 
     kind: ClassVar[str] = "study"
     schema: ClassVar[int] = 2

@@ -80,7 +80,13 @@ def columns(*names: str, spec: str = ".4f") -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Record):
-    """Rows of cells under named columns."""
+    """Rows of cells under named columns.
+
+    See Also
+    --------
+    upto.core.Result : Its method `tables` returns them.
+    upto.Report : Shows them on a page.
+    """
 
     title: str
     columns: tuple[Column, ...]

@@ -17,6 +17,11 @@ class TraceStep:
     `gradient` is the largest entry of the relative gradient between components not held fixed;
     `turned` is the largest change of an entry of the rotation; `passes` counts the passes over
     the rows so far.
+
+    See Also
+    --------
+    upto.ICA : Calls `callback` with one for every step.
+    upto.UnmixResult : Keeps them.
     """
 
     iteration: int

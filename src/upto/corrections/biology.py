@@ -46,7 +46,7 @@ class NothingKeptError(InputError):
 
 
 class BiologyComponents(TransformerMixin, BaseEstimator):
-    """Remove independent components that carry batch effects and no label information.
+    r"""Remove independent components that carry batch effects and no label information.
 
     Components are estimated on training rows and tested there by
     `upto.batch_metrics.effects.batch_and_label_shares`. A non-significant label effect is not
@@ -81,6 +81,37 @@ class BiologyComponents(TransformerMixin, BaseEstimator):
         Indices of the kept and the dropped components.
     cost_ : DroppingCost or None
         Cost of dropping on held-out batches; None if there were no candidates.
+
+    See Also
+    --------
+    upto.questions.batches.remove_batch.keep_biology : The same from file to file.
+    upto.batch_metrics.effects.batch_and_label_shares : The test of each component.
+    upto.corrections.cost_of_dropping.DroppingCost : The measured cost.
+    upto.ICA : The components.
+
+    Notes
+    -----
+    With components s = B(x - m), mixing matrix A, and the set D of dropped components,
+
+    .. math::
+
+        x' = x - \sum_{k \in D} a_k \, b_k^\top (x - m)
+
+    so that directions outside all components are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.corrections import BiologyComponents
+    >>> rng = np.random.default_rng(0)
+    >>> plate, gene = np.repeat(np.arange(8), 300), np.tile(np.arange(2), 1200)
+    >>> sources = rng.laplace(size=(2400, 2)) / 2
+    >>> sources[:, 0] += rng.choice([-2.0, 2.0], size=8)[plate]
+    >>> sources[:, 1] += 3.0 * gene
+    >>> rows = sources @ rng.normal(size=(2, 4))
+    >>> correction = BiologyComponents().fit(rows, gene, groups=plate)
+    >>> sorted(effect.carries for effect in correction.effects_), len(correction.dropped_)
+    (['batch', 'label'], 1)
     """
 
     # Pipelines route what is requested here; transforming new rows needs neither.

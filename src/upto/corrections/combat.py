@@ -33,7 +33,7 @@ class Priors:
 
 
 class ComBat(ColumnCorrection):
-    """Remove shifts and scales of batches, estimated by empirical Bayes.
+    r"""Remove shifts and scales of batches, estimated by empirical Bayes.
 
     Johnson, Li and Rabinovic (2007), parametric and without covariates, as in ``scanpy.pp.combat``
     but iterated to convergence. Rows are standardised by the grand mean and pooled variance of the
@@ -50,6 +50,44 @@ class ComBat(ColumnCorrection):
         Shift and divisor of each column of each training batch.
     priors_ : Priors
         Priors of unseen batches.
+
+    See Also
+    --------
+    BatchScaler : The same moments without shrinkage.
+    Harmony : Mixing within clusters, for the rows at hand only.
+    upto.batches : Whether a correction helps in unseen batches.
+
+    Notes
+    -----
+    With the grand mean α and the pooled deviation σ of a column, rows become z = (x - α)/σ. The
+    mean :math:`\hat\gamma` and variance of z in a batch of n rows are shrunk towards priors
+    :math:`\gamma \sim N(\bar\gamma, \tau^2)` and :math:`\delta^2 \sim` inverse gamma of shape λ and
+    rate θ, which are fitted by moments:
+
+    .. math::
+
+        \gamma^* = \frac{n \tau^2 \hat\gamma + \delta^{*2} \bar\gamma}{n \tau^2 + \delta^{*2}},
+        \qquad
+        \delta^{*2} = \frac{\theta + \frac{1}{2} \sum_i (z_i - \gamma^*)^2}{n / 2 + \lambda - 1}
+
+    Then :math:`x' = \sigma (z - \gamma^*) / \delta^* + \alpha`.
+
+    References
+    ----------
+    Johnson et al. (2007). Adjusting batch effects in microarray expression data using empirical
+    Bayes methods. Biostatistics 8, 118-127.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.corrections import ComBat
+    >>> rng = np.random.default_rng(0)
+    >>> plates = np.repeat(["p1", "p2"], 50)
+    >>> rows = rng.normal(size=(100, 20)) + 2.0 * (plates == "p2")[:, None]
+    >>> corrected = ComBat().fit_transform(rows, groups=plates)
+    >>> apart = corrected[plates == "p1"].mean(axis=0) - corrected[plates == "p2"].mean(axis=0)
+    >>> bool(abs(apart.mean()) < 0.01), bool(abs(apart).max() < 0.5)
+    (True, True)
     """
 
     __metadata_request__fit = {"groups": True, "controls": False}  # noqa: RUF012

@@ -48,6 +48,11 @@ class DroppingCost:
         Mean change over labels and folds, for each classifier.
     missing
         Reason why there is no estimate, if there is none.
+
+    See Also
+    --------
+    upto.corrections.BiologyComponents : Has it as ``cost_``.
+    upto.questions.batches.remove_batch.keep_biology : Returns it with the components.
     """
 
     n_components: int

@@ -41,6 +41,26 @@ class Harmony(OneToOneFeatureMixin, Correction):
         The corrected rows.
     package_ : str
         The package that corrected them.
+
+    See Also
+    --------
+    ComBat : A correction that applies to unseen batches.
+    upto.batches : Marks transductive corrections in its tables.
+
+    References
+    ----------
+    Korsunsky et al. (2019). Fast, sensitive and accurate integration of single-cell data with
+    Harmony. Nature Methods 16, 1289-1296.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.corrections import Harmony
+    >>> rng = np.random.default_rng(0)
+    >>> plates = np.repeat(["p1", "p2"], 100)
+    >>> rows = rng.normal(size=(200, 5)) + 2.0 * (plates == "p2")[:, None]
+    >>> Harmony().fit_transform(rows, groups=plates).shape
+    (200, 5)
     """
 
     __metadata_request__fit = {"groups": True, "controls": False}  # noqa: RUF012

@@ -21,6 +21,34 @@ class BatchScorer:
     ----------
     scoring
         Name of a scikit-learn score, or a scorer.
+
+    See Also
+    --------
+    BatchScaler : A step that needs the batches of the test rows.
+    upto.batches : Held-out batches without a pipeline of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sklearn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import LeaveOneGroupOut, cross_validate
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from upto.corrections import BatchScaler, BatchScorer
+    >>> rng = np.random.default_rng(0)
+    >>> plates, labels = np.repeat(np.arange(4), 50), np.tile([0, 1], 100)
+    >>> rows = rng.normal(size=(200, 3)) + 3.0 * labels[:, None] + 10.0 * plates[:, None]
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     found = cross_validate(
+    ...         make_pipeline(BatchScaler(), LogisticRegression()),
+    ...         rows,
+    ...         labels,
+    ...         cv=LeaveOneGroupOut(),
+    ...         scoring=BatchScorer("roc_auc"),
+    ...         params={"groups": plates},
+    ...     )
+    >>> bool(found["test_score"].min() > 0.99)
+    True
     """
 
     def __init__(self, scoring: Any = "roc_auc") -> None:

@@ -28,6 +28,34 @@ class RandomRotation(ClassNamePrefixFeaturesOutMixin, Correction):
     ----------
     rotation_ : ndarray of shape (n_features_in_, n_features_in_)
         ``turned = X @ rotation_.T``.
+
+    See Also
+    --------
+    upto.Whitener : The step before it.
+    upto.ICA : The choice of axes it is the baseline for.
+    upto.testing.random_element : Random elements of other groups.
+
+    Notes
+    -----
+    Rows become x Qᵀ with Q from the QR factorisation of a matrix of independent normal numbers, and
+    the diagonal of R made positive; Q is then uniform on the orthogonal group.
+
+    References
+    ----------
+    Mezzadri (2007). How to generate random matrices from the classical compact groups. Notices of
+    the American Mathematical Society 54, 592-604.
+
+    Mezzadri (2007). How to generate random matrices from the classical compact groups. Notices of
+    the American Mathematical Society 54, 592-604.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.corrections import RandomRotation
+    >>> rows = np.eye(3)
+    >>> turned = RandomRotation(random_state=0).fit_transform(rows)
+    >>> bool(np.allclose(turned @ turned.T, np.eye(3)))
+    True
     """
 
     __metadata_request__fit = {"groups": False, "controls": False}  # noqa: RUF012

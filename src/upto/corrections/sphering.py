@@ -24,7 +24,7 @@ ENOUGH_CONTROLS = 10
 
 
 class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
-    """Whiten all rows by the mean and the covariance of the controls.
+    r"""Whiten all rows by the mean and the covariance of the controls.
 
     Directions in which the controls do not vary are scaled like the narrowest one in which they do,
     so that variation of treated rows alone is neither lost nor inflated.
@@ -55,6 +55,53 @@ class ControlSphering(ClassNamePrefixFeaturesOutMixin, Correction):
     deviation_ : float
         Largest deviation of a variance of the sphered controls from one, over the directions in
         which they vary.
+
+    See Also
+    --------
+    TypicalVariation : The same, followed by an alignment of each batch.
+    upto.Whitener : Whitening by all rows.
+    BatchScaler : Centring and scaling alone.
+    upto.batches : Whether a correction helps in unseen batches.
+
+    Notes
+    -----
+    With the mean m and the covariance C = U Λ Uᵀ of the controls,
+
+    .. math::
+
+        x' = W (x - m), \qquad W_{\mathrm{zca}} = U \Lambda^{-1/2} U^\top, \qquad
+        W_{\mathrm{pca}} = \Lambda^{-1/2} U^\top
+
+    References
+    ----------
+    Kessy, Lewin and Strimmer (2018). Optimal whitening and decorrelation. The American Statistician
+    72, 309-314.
+
+    Ledoit and Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices.
+    Journal of Multivariate Analysis 88, 365-411.
+
+    Ando et al. (2017). Improving phenotypic measurements in high-content imaging screens. bioRxiv
+    161422.
+
+    Kessy, Lewin and Strimmer (2018). Optimal whitening and decorrelation. The American Statistician
+    72, 309-314.
+
+    Ledoit and Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices.
+    Journal of Multivariate Analysis 88, 365-411.
+
+    Ando et al. (2017). Improving phenotypic measurements in high-content imaging screens. bioRxiv
+    161422.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.corrections import ControlSphering
+    >>> rng = np.random.default_rng(0)
+    >>> controls = np.arange(300) < 200
+    >>> rows = rng.normal(size=(300, 3)) @ np.diag([5.0, 1.0, 0.2])
+    >>> white = ControlSphering().fit_transform(rows, controls=controls)
+    >>> bool(np.allclose(np.cov(white[controls].T), np.eye(3)))
+    True
     """
 
     __metadata_request__fit = {"groups": False, "controls": True}  # noqa: RUF012

@@ -19,7 +19,7 @@ NORMAL = 1.4826
 
 
 class BatchScaler(ColumnCorrection):
-    """Centre and scale every column of every batch.
+    r"""Centre and scale every column of every batch.
 
     ``(x - centre) / (spread + epsilon)`` with the centre and spread of the batch's own rows or
     controls. A column without spread in a batch is only centred there.
@@ -45,9 +45,36 @@ class BatchScaler(ColumnCorrection):
     unscaled_ : int
         Number of columns without spread, summed over the training batches.
 
+    See Also
+    --------
+    ComBat : The same moments, shrunk towards those of the other columns.
+    TypicalVariation : Whitening by controls as well.
+    upto.batches : Whether a correction helps in unseen batches.
+
+    Notes
+    -----
+    With the centre c and spread s of column j in batch b,
+
+    .. math::
+
+        x'_{ij} = \frac{x_{ij} - c_{bj}}{s_{bj} + \epsilon}
+
+    Unseen batches are corrected by their own moments, so a batch that differs in its labels is
+    changed by that difference too, unless ``reference="controls"``.
+
+    With the centre c and spread s of column j in batch b,
+
+    .. math::
+
+        x'_{ij} = \frac{x_{ij} - c_{bj}}{s_{bj} + \epsilon}
+
+    Unseen batches are corrected by their own moments, so a batch that differs in its labels is
+    changed by that difference too, unless ``reference="controls"``.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.corrections import BatchScaler
     >>> rows = np.random.default_rng(0).normal(size=(6, 2)) + 5
     >>> plates = ["a", "a", "a", "b", "b", "b"]
     >>> scaler = BatchScaler().fit(rows, groups=plates)

@@ -42,7 +42,7 @@ class Alignment:
 
 
 class TypicalVariation(ClassNamePrefixFeaturesOutMixin, Correction):
-    """Whiten rows by the controls of all batches, then align each batch by its own controls.
+    r"""Whiten rows by the controls of all batches, then align each batch by its own controls.
 
     The steps are: centre and scale on controls, project on the controls' principal components,
     centre and scale again, and CORAL: each batch is multiplied by
@@ -73,6 +73,47 @@ class TypicalVariation(ClassNamePrefixFeaturesOutMixin, Correction):
         Number of directions in which controls vary, and of output columns.
     alignments_ : list of Alignment
         Alignment of each training batch.
+
+    See Also
+    --------
+    ControlSphering : Whitening by controls alone.
+    BatchScaler : Centring and scaling alone.
+    upto.batches : Whether a correction helps in unseen batches.
+
+    Notes
+    -----
+    A row x of batch b becomes, with w = W(x - m) whitened by the controls of all batches,
+
+    .. math::
+
+        x' = (C_b + r I)^{-1/2} \, \frac{w - m_b}{s_b}
+
+    where :math:`m_b` and :math:`s_b` are the mean and deviation of the batch's whitened controls (0
+    and 1 without `scale_batches`), :math:`C_b` is the covariance of these controls after that, and
+    r is the ridge. Without `coral` the matrix is left out.
+
+    References
+    ----------
+    Ando et al. (2017). Improving phenotypic measurements in high-content imaging screens. bioRxiv
+    161422.
+
+    Sun, Feng and Saenko (2016). Return of frustratingly easy domain adaptation. AAAI Conference on
+    Artificial Intelligence.
+
+    Celik et al. (2024). Building, benchmarking, and exploring perturbative maps of transcriptional
+    and morphological data. PLoS Computational Biology 20.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.corrections import TypicalVariation
+    >>> rng = np.random.default_rng(0)
+    >>> plates = np.repeat(["p1", "p2"], 100)
+    >>> rows = rng.normal(size=(200, 4)) + 3.0 * (plates == "p2")[:, None]
+    >>> aligned = TypicalVariation().fit_transform(rows, groups=plates)
+    >>> means = [aligned[plates == plate].mean(axis=0) for plate in ("p1", "p2")]
+    >>> bool(np.allclose(*means))
+    True
     """
 
     def __init__(

@@ -49,6 +49,11 @@ class ImageSet:
         Mask of the images that the publisher set aside for testing, if any.
     brightest
         Value of a fully lit pixel.
+
+    See Also
+    --------
+    upto.read_image_set : Returns it.
+    upto.core.FactorGrid : Its grid.
     """
 
     name: str

@@ -25,7 +25,7 @@ DATA_VARIABLE = "UPTO_DATA"
 """Environment variable with the default folder of datasets."""
 
 IMAGE_SETS = (*KNOWN_SETS, "digits")
-"""Image sets that can be read; ``digits`` comes with scikit-learn."""
+"""Names of the image sets that `read_image_set` reads; ``digits`` comes with scikit-learn."""
 
 _READERS: dict[str, Reader] = {
     "shapes3d": gridded.read_shapes3d,
@@ -76,13 +76,20 @@ def read_image_set(
     MissingExtraError
         If HDF5 or PNG files need a package that is not installed.
 
+    See Also
+    --------
+    upto.ImageSet : What it returns.
+    upto.factors : Score latents of its images against its factors.
+    upto.datasets.IMAGE_SETS : The names.
+
     Examples
     --------
-    >>> digits = read_image_set("digits")
+    >>> import upto
+    >>> digits = upto.read_image_set("digits")
     >>> digits.shape, digits.factor_names, len(digits.held_rows)
     ((1797, 8, 8, 1), ('digit',), 360)
-    >>> digits.read_floats([0, 1]).max()
-    np.float32(1.0)
+    >>> float(digits.read_floats([0, 1]).max())
+    1.0
     """
     if name not in IMAGE_SETS:
         message = f"there is no image set {name!r}: choose one of {', '.join(IMAGE_SETS)}."

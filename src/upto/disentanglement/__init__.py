@@ -9,28 +9,29 @@ from upto.disentanglement.catalogue import (
     find_scores,
 )
 from upto.disentanglement.class_matching import (
-    ClassSimilarities,
-    class_similarities,
     latent_matching_score,
     most_similar_averaging_score,
     most_similar_gap_score,
 )
+from upto.disentanglement.code_gaps import dcimig, mig_sup
+from upto.disentanglement.codes_and_classes import ClassSimilarities, class_similarities
 from upto.disentanglement.dci import (
     Dci,
     dci_scores,
     importance_completeness,
     importance_disentanglement,
 )
-from upto.disentanglement.gaps import dcimig, jemmig, mig, mig_sup, rmig
+from upto.disentanglement.gaps import jemmig, mig, rmig
 from upto.disentanglement.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
 from upto.disentanglement.info_scores import InfoMEC, infomec
-from upto.disentanglement.interventions import beta_vae_score, factor_vae_score, irs_score
+from upto.disentanglement.interventions import beta_vae_score, factor_vae_score
 from upto.disentanglement.modularity import ridgeway_modularity
 from upto.disentanglement.predictive import explicitness
 from upto.disentanglement.probes import downstream_probe, linear_probe, ridgeway_explicitness
 from upto.disentanglement.sap import sap_score
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.shared_information import Information, information
+from upto.disentanglement.stability import irs_score
 
 __all__ = [
     "DEFAULT_SCORES",

@@ -67,6 +67,11 @@ class CalibratedScore:
         Number of permutations and of half-samples.
     says
         Why something is missing; empty if nothing is.
+
+    See Also
+    --------
+    evaluate_scores : Returns one for each name.
+    FactorScore : The value without a chance level.
     """
 
     name: str
@@ -93,7 +98,7 @@ def evaluate_scores(
     seed: int = 0,
     progress: Progress | bool | None = None,
 ) -> tuple[CalibratedScore, ...]:
-    """Compute scores of codes by name, each with its chance level and an interval.
+    r"""Compute scores of codes by name, each with its chance level and an interval.
 
     Parameters
     ----------
@@ -119,6 +124,22 @@ def evaluate_scores(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    tuple of CalibratedScore
+        One for each name, in order.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, codes and factors do not fit each other, or a number is out of range.
+
+    See Also
+    --------
+    find_scores : The scores by name.
+    upto.factors : The same for runs, with forms of the latents and a verdict.
+    infomec : One score alone.
+
     Notes
     -----
     Quantities shared by several scores, such as information, are computed once per order of the
@@ -127,9 +148,18 @@ def evaluate_scores(
     of the true order, which is exact because both have the same distribution; half-samples share
     theirs.
 
+    With the limit l of chance and the best value m of the score, the calibrated value is
+
+    .. math::
+
+        \max\left( 0, \frac{\text{value} - l}{m - l} \right)
+
+    unless the variant is adjusted already.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.disentanglement import evaluate_scores
     >>> rng = np.random.default_rng(0)
     >>> factors = rng.integers(4, size=(400, 2))
     >>> noise = rng.normal(size=(400, 3))

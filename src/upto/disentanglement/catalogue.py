@@ -40,13 +40,29 @@ def find_scores(names: str | Iterable[str]) -> tuple[NamedScore, ...]:
     ``infomec@latent_quantization``. The default is the first variant of the score; ``all`` selects
     every score in every variant.
 
+    Parameters
+    ----------
+    names
+        One name or several.
+
+    Returns
+    -------
+    tuple of NamedScore
+        The scores, in the order of the names.
+
     Raises
     ------
     InputError
         If there is no such score or variant, or its package is not installed.
 
+    See Also
+    --------
+    evaluate_scores : Computes them.
+    ScoreKind : The properties of a score.
+
     Examples
     --------
+    >>> from upto.disentanglement import find_scores
     >>> [each.name for each in find_scores(["mig", "infomec/modularity@tripod"])]
     ['mig@disentanglement_lib', 'infomec/modularity@tripod']
     """

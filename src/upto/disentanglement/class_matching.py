@@ -2,117 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.core.array_types import Float
-from upto.disentanglement.predictor_tables import (
-    BINS,
-    Factor,
-    Whole,
-    as_codes,
-    as_factors,
-    one_of,
-    sentences,
-)
-from upto.disentanglement.predictors import indicators
+from upto.disentanglement.codes_and_classes import ClassSimilarities, class_similarities
+from upto.disentanglement.predictor_tables import one_of, sentences
 from upto.disentanglement.score import FactorScore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
-SIMILARITIES = ("smi", "spn", "bmmi")
 MATCHES = ("lms", "msas", "msgs")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ClassSimilarities:
-    """Similarity of every code (row) to every class of every factor (column), from 0 to 1.
-
-    Parameters
-    ----------
-    owners
-        Index of the factor of each class.
-    faults
-        For each factor, why classes are missing; empty if none are.
-    lacking
-        Why no code can be compared; empty if they can.
-    """
-
-    table: Float
-    owners: Whole
-    faults: tuple[str, ...]
-    lacking: str
-    similarity: str
-
-
-def class_similarities(
-    codes: CodesLike,
-    factors: FactorsLike,
-    *,
-    similarity: str = "smi",
-    continuous: bool | Sequence[bool] = False,
-    discrete_codes: bool = False,
-    bins: int = BINS,
-) -> ClassSimilarities:
-    """Return the similarities between codes and the classes of factors.
-
-    Parameters
-    ----------
-    codes, factors
-        One row per sample; None and NaN mark missing labels.
-    similarity
-        ``smi``: mutual information of a class with a code in ten bins of equal width, as a share of
-        the class's entropy; ``spn``: how often the next higher row of a code has the same class,
-        rescaled from chance to 1; ``bmmi``: the same share for the best threshold of a code.
-    continuous
-        Whether each factor is continuous: `bins` bins of equal counts are then its classes.
-    discrete_codes
-        Whether codes are categorical: integers without order. Then only ``smi`` is defined, and
-        uses their values without binning.
-
-    Notes
-    -----
-    Every value of a factor is a class, as in DRVI's ``discrete_target``; a factor of two values is
-    one class, the higher, like a column of its ``one_hot_target``. For ties in a code, ``spn`` is
-    the mean over all their orders; DRVI draws one.
-    """
-    one_of(similarity, SIMILARITIES, "similarity of codes and classes")
-    # One-hot columns would hide which values a discrete code has.
-    as_codes(codes, discrete_codes=discrete_codes)
-    read = as_codes(codes)
-    found = as_factors(factors, read, continuous=continuous)
-    lacking = ""
-    if discrete_codes and similarity != "smi":
-        lacking = f"codes are discrete, and {similarity} needs ordered values"
-    tables: list[Float] = [np.empty((read.count, 0))]
-    owners: list[int] = []
-    faults = []
-    binned = np.column_stack(
-        [_counted(column, discrete_codes=discrete_codes) for column in read.columns.T]
-    )
-    for place, factor in enumerate(found):
-        classes = factor.as_classes(bins)
-        fault, kept = _kept(classes, similarity)
-        faults.append(fault)
-        if lacking or not len(kept):
-            continue
-        shown = indicators(classes.values.astype(np.intp), classes.classes)[:, kept]
-        columns = binned if similarity == "smi" else read.columns
-        score = _SCORES[similarity]
-        tables.append(np.array([score(column, shown) for column in columns[factor.rows].T]))
-        owners += [place] * len(kept)
-    return ClassSimilarities(
-        table=np.hstack(tables),
-        owners=np.array(owners, dtype=np.intp),
-        faults=tuple(faults),
-        lacking=lacking,
-        similarity=similarity,
-    )
 
 
 def latent_matching_score(
@@ -124,14 +28,46 @@ def latent_matching_score(
     discrete_codes: bool = False,
     similarities: ClassSimilarities | None = None,
 ) -> FactorScore:
-    """Return LMS: the similarity of each class to its own code under the best matching.
+    r"""Return LMS: the similarity of each class to its own code under the best matching.
 
-    A class without a matched code scores 0. Parameters are those of `class_similarities`;
-    `similarities` is its result for the same codes and factors.
+    A class without a matched code scores 0.
+
+    Parameters
+    ----------
+    codes, factors, similarity, continuous, discrete_codes
+        As for `class_similarities`.
+    similarities
+        Result of `class_similarities` for the same codes and factors.
+
+    Returns
+    -------
+    FactorScore
+        The mean over classes, from 0 to 1.
+
+    See Also
+    --------
+    most_similar_averaging_score : Without the matching.
+    most_similar_gap_score : The lead of the best code.
+    class_similarities : The three similarities.
+
+    Notes
+    -----
+    With the similarity :math:`S_{jc}` of code j and class c, of C classes, over all maps π that
+    give every class another code,
+
+    .. math::
+
+        \mathrm{LMS} = \frac{1}{C} \max_\pi \sum_c S_{\pi(c), c}
+
+    References
+    ----------
+    Moinfar and Theis (2024). Unsupervised deep disentangled representation of single-cell omics.
+    bioRxiv 2024.11.06.622266.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.disentanglement import latent_matching_score
     >>> kinds = np.arange(90) % 3
     >>> latent_matching_score(kinds[:, None] == np.arange(3), kinds[:, None]).value
     1.0
@@ -151,9 +87,43 @@ def most_similar_averaging_score(
     discrete_codes: bool = False,
     similarities: ClassSimilarities | None = None,
 ) -> FactorScore:
-    """Return MSAS: the mean similarity of each class to its most similar code.
+    r"""Return MSAS: the mean similarity of each class to its most similar code.
 
-    One code may serve several classes. Parameters are those of `latent_matching_score`.
+    One code may serve several classes.
+
+    Parameters
+    ----------
+    codes, factors, similarity, continuous, discrete_codes, similarities
+        As for `latent_matching_score`.
+
+    Returns
+    -------
+    FactorScore
+        The mean over classes, from 0 to 1.
+
+    See Also
+    --------
+    latent_matching_score : Every class has a code of its own.
+    most_similar_gap_score : The lead of the best code.
+
+    Notes
+    -----
+    .. math::
+
+        \mathrm{MSAS} = \frac{1}{C} \sum_c \max_j S_{jc}
+
+    References
+    ----------
+    Moinfar and Theis (2024). Unsupervised deep disentangled representation of single-cell omics.
+    bioRxiv 2024.11.06.622266.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import most_similar_averaging_score
+    >>> kinds = np.arange(90) % 3
+    >>> most_similar_averaging_score(kinds[:, None] == np.arange(3), kinds[:, None]).value
+    1.0
     """
     found = similarities or class_similarities(
         codes, factors, similarity=similarity, continuous=continuous, discrete_codes=discrete_codes
@@ -170,9 +140,44 @@ def most_similar_gap_score(
     discrete_codes: bool = False,
     similarities: ClassSimilarities | None = None,
 ) -> FactorScore:
-    """Return MSGS: the mean gap between the most and the second most similar code of each class.
+    r"""Return MSGS: the mean gap between the most and the second most similar code of each class.
 
-    Parameters are those of `latent_matching_score`.
+    Parameters
+    ----------
+    codes, factors, similarity, continuous, discrete_codes, similarities
+        As for `latent_matching_score`.
+
+    Returns
+    -------
+    FactorScore
+        The mean over classes, from 0 to 1.
+
+    See Also
+    --------
+    latent_matching_score : Every class has a code of its own.
+    most_similar_averaging_score : The best code without the gap.
+    mig : The same gap for factors.
+
+    Notes
+    -----
+    With the two most similar codes of each class,
+
+    .. math::
+
+        \mathrm{MSGS} = \frac{1}{C} \sum_c \left( S_{(1)c} - S_{(2)c} \right)
+
+    References
+    ----------
+    Moinfar and Theis (2024). Unsupervised deep disentangled representation of single-cell omics.
+    bioRxiv 2024.11.06.622266.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import most_similar_gap_score
+    >>> kinds = np.arange(90) % 3
+    >>> round(most_similar_gap_score(kinds[:, None] == np.arange(3), kinds[:, None]).value, 2)
+    0.73
     """
     found = similarities or class_similarities(
         codes, factors, similarity=similarity, continuous=continuous, discrete_codes=discrete_codes
@@ -200,76 +205,6 @@ def score_classes(match: str, found: ClassSimilarities) -> FactorScore:
     )
 
 
-def _kept(factor: Factor, similarity: str) -> tuple[str, Whole]:
-    """Return the classes of a factor that can be scored, and why others are dropped."""
-    if factor.fault:
-        return factor.fault, np.empty(0, dtype=np.intp)
-    classes = np.array([1]) if factor.classes == 2 else np.arange(factor.classes)
-    if similarity != "spn":
-        return "", classes
-    # A single row has no neighbour in its class.
-    kept = classes[np.bincount(factor.values, minlength=factor.classes)[classes] > 1]
-    left_out = len(classes) - len(kept)
-    fault = f"{left_out} of {len(classes)} classes of factor {factor.number} have one row"
-    return fault if left_out else "", kept
-
-
-def _counted(column: Float, *, discrete_codes: bool) -> Whole:
-    if discrete_codes:
-        return np.unique(column, return_inverse=True)[1]
-    edges = np.linspace(column.min(), column.max(), BINS + 1)
-    return np.searchsorted(edges[1:-1], column, side="right")
-
-
-def _smi(binned: Whole, shown: Float) -> Float:
-    """Return the plug-in information of bins about each class as a share of its entropy."""
-    inside = np.array([np.bincount(binned, each) for each in shown.T])
-    sizes = np.bincount(binned)
-    left = _spread(inside, sizes).sum(axis=1)
-    whole = _spread(shown.sum(axis=0), len(shown))
-    found: Float = np.clip(1.0 - left / whole, 0.0, 1.0)
-    return found
-
-
-def _bmmi(column: Float, shown: Float) -> Float:
-    """Return the information of the best threshold about each class as a share of its entropy."""
-    order = np.argsort(column, kind="stable")
-    ends = np.flatnonzero(np.diff(column[order]) > 0)
-    if not len(ends):
-        return np.zeros(shown.shape[1])
-    below = np.cumsum(shown[order], axis=0)
-    total, n_rows = below[-1], len(column)
-    below, sizes = below[ends], (ends + 1)[:, None]
-    left = _spread(below, sizes) + _spread(total - below, n_rows - sizes)
-    found: Float = np.clip(1.0 - left.min(axis=0) / _spread(total, n_rows), 0.0, 1.0)
-    return found
-
-
-def _spn(column: Float, shown: Float) -> Float:
-    """Return how often the next row has the same class, rescaled from chance (0) to always (1)."""
-    order = np.argsort(column, kind="stable")
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(column[order]) > 0) + 1])
-    inside = np.add.reduceat(shown[order], starts, axis=0)
-    sizes = np.diff([*starts, len(column)])[:, None]
-    shares = inside / sizes
-    # The mean over all orders of tied rows.
-    pairs = (shares * (inside - 1)).sum(axis=0) + (shares[:-1] * shares[1:]).sum(axis=0)
-    counts = shown.sum(axis=0)
-    common = counts / len(column)
-    found: Float = np.clip(pairs / (counts - 1) - common, 0.0, None) / (1 - common)
-    return found
-
-
-def _spread(inside: Float, sizes: Float | Whole | int) -> Float:
-    """Return the entropy of class membership times the number of rows."""
-    sizes = np.asarray(sizes, dtype=np.float64)
-    return _times_log(sizes) - _times_log(inside) - _times_log(sizes - inside)
-
-
-def _times_log(counts: Float) -> Float:
-    return counts * np.log(np.maximum(counts, 1.0))
-
-
 def _matched(table: Float) -> Float:
     # The import takes longer than most matchings.
     from scipy.optimize import linear_sum_assignment
@@ -289,6 +224,3 @@ def _gaps(table: Float) -> Float:
     ascending = np.sort(table, axis=0)
     gaps: Float = ascending[-1] - ascending[-2]
     return gaps
-
-
-_SCORES: dict[str, Callable[..., Float]] = {"smi": _smi, "spn": _spn, "bmmi": _bmmi}

@@ -54,6 +54,10 @@ class Dci:
         Codes × factors; NaN for excluded factors.
     predictor
         Description of the fitted predictor.
+
+    See Also
+    --------
+    dci_scores : Returns it.
     """
 
     disentanglement: FactorScore
@@ -74,7 +78,7 @@ def dci_scores(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> Dci:
-    """Score how codes share the prediction of factors.
+    r"""Score how codes share the prediction of factors.
 
     Parameters
     ----------
@@ -100,6 +104,26 @@ def dci_scores(
     seed
         Seed of the predictor and of the split.
 
+    Returns
+    -------
+    Dci
+        The scores, and the importances.
+
+    Raises
+    ------
+    InputError
+        If the variant is unknown, codes and factors do not fit each other, or labels are too few
+        for ten folds.
+    MissingExtraError
+        If LightGBM is needed and not installed.
+
+    See Also
+    --------
+    importance_disentanglement : The first score of any importances.
+    importance_completeness : The second score of any importances.
+    infomec : The same idea with information instead of importances.
+    sap_score : Prediction from single codes.
+
     Notes
     -----
     Predictors of discrete factors in Ubisoft's variants and of continuous ones in the others
@@ -107,6 +131,32 @@ def dci_scores(
     come after the first one without importance; here they keep theirs. Trees break ties between
     splits by the order of columns: with few rows, another order can change the second decimal of
     all variants but ``canonical``.
+
+    With the importance :math:`R_{jk}` of code j for factor k, of J codes and K factors,
+
+    .. math::
+
+        P_{jk} = \frac{R_{jk}}{\sum_k R_{jk}}, \qquad D_j = 1 + \sum_k P_{jk} \log_K P_{jk}, \qquad
+        D = \sum_j \frac{\sum_k R_{jk}}{\sum_{jk} R_{jk}} D_j
+
+    Completeness is the same with codes and factors exchanged.
+
+    References
+    ----------
+    Eastwood and Williams (2018). A framework for the quantitative evaluation of disentangled
+    representations. International Conference on Learning Representations.
+
+    Locatello et al. (2019). Challenging common assumptions in the unsupervised learning of
+    disentangled representations. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import dci_scores
+    >>> factors = np.random.default_rng(0).integers(3, size=(200, 2))
+    >>> found = dci_scores(factors * [1.0, 2.0], factors)
+    >>> round(found.disentanglement.value, 2), round(found.informativeness.value, 2)
+    (1.0, 1.0)
     """
     one_of(variant, VARIANTS, "variant of DCI")
     read = as_codes(codes, discrete_codes=discrete_codes)
@@ -158,10 +208,30 @@ def _each_fitted(
 def importance_disentanglement(importance: ArrayLike) -> FactorScore:
     """Return the disentanglement of an importance matrix, codes × factors.
 
+    Parameters
+    ----------
+    importance
+        Non-negative importances.
+
+    Returns
+    -------
+    FactorScore
+        The mean over codes, weighted by their total importance; None for one factor.
+
+    See Also
+    --------
+    importance_completeness : The same over factors.
+    dci_scores : Importances of fitted predictors, with the formula.
+
+    References
+    ----------
+    Eastwood and Williams (2018). A framework for the quantitative evaluation of disentangled
+    representations. International Conference on Learning Representations.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from upto.disentanglement.dci import importance_disentanglement
+    >>> from upto.disentanglement import importance_disentanglement
     >>> round(importance_disentanglement(np.eye(4)[[2, 0, 3, 1]]).value, 6)
     1.0
     >>> abs(round(importance_disentanglement(np.ones((4, 4))).value, 6))
@@ -180,6 +250,30 @@ def importance_completeness(importance: ArrayLike, *, weighted: bool = True) -> 
         Non-negative importances.
     weighted
         Whether to weight factors by their total importance, as in disentanglement_lib, or equally.
+
+    Returns
+    -------
+    FactorScore
+        The mean over factors; None for one code.
+
+    See Also
+    --------
+    importance_disentanglement : The same over codes.
+    dci_scores : Importances of fitted predictors, with the formula.
+
+    References
+    ----------
+    Eastwood and Williams (2018). A framework for the quantitative evaluation of disentangled
+    representations. International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import importance_completeness
+    >>> round(importance_completeness(np.eye(3)).value, 6)
+    1.0
+    >>> abs(round(importance_completeness(np.ones((3, 3))).value, 6))
+    0.0
     """
     matrix = _as_importance(importance)
     every = np.ones(matrix.shape[1], dtype=bool)

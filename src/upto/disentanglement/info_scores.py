@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core.array_types import Float
+from upto.disentanglement.info_variants import VARIANTS, told_shares, varying_codes
 from upto.disentanglement.predictive import predictive_parts
 from upto.disentanglement.predictor_tables import one_of, sentences
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.shared_information import (
-    ADJUSTED,
     PERMUTATIONS,
-    Estimator,
     Information,
     Mask,
     informed,
     over_entropy,
 )
-from upto.disentanglement.shares import beyond_chance, tellable
+from upto.disentanglement.shares import tellable
 from upto.disentanglement.undetected import mean_of, unseen_shares
 
 if TYPE_CHECKING:
@@ -28,66 +27,6 @@ if TYPE_CHECKING:
 
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
     from upto.disentanglement.undetected import Ends, Unseen
-
-ROUNDING = 1e-6
-"""Fraction of the largest spread that an informative code must exceed: rounding of a constant code
-in single precision varies by this much."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveRule:
-    """Active codes: those with a spread above a share of the largest, and above `least`."""
-
-    spread: Literal["range", "quartiles"]
-    share: float = 0.0
-    least: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """A way of computing InfoMEC with published numbers.
-
-    Parameters
-    ----------
-    estimator
-        Estimator of information.
-    active, active_discrete
-        Rule for active codes, and for active discrete codes.
-    adjusted
-        Whether to count only information beyond chance; codes with such information are then active
-        regardless of spread, and explicitness is a share of the entropy.
-    """
-
-    estimator: Estimator
-    active: ActiveRule
-    active_discrete: ActiveRule
-    adjusted: bool = False
-
-
-VARIANTS = {
-    "adjusted": Variant(
-        estimator=ADJUSTED,
-        active=ActiveRule(spread="range"),
-        active_discrete=ActiveRule(spread="range"),
-        adjusted=True,
-    ),
-    "latent_quantization": Variant(
-        estimator=Estimator(size=10),
-        active=ActiveRule(spread="range", share=1 / 20),
-        active_discrete=ActiveRule(spread="range"),
-    ),
-    "latent_quantization_training": Variant(
-        estimator=Estimator(size=3),
-        active=ActiveRule(spread="range", share=1 / 8),
-        active_discrete=ActiveRule(spread="range", share=1 / 8),
-    ),
-    "tripod": Variant(
-        estimator=Estimator(size=10),
-        active=ActiveRule(spread="quartiles", share=1 / 10),
-        active_discrete=ActiveRule(spread="quartiles", least=0.1),
-    ),
-}
-"""Variants by name: ours, the authors' standalone file and training code, and Tripod's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -106,6 +45,10 @@ class InfoMEC:
         meaningless if all are small. None without active codes.
     chance_modularity, chance_compactness
         Mean of the same scores over permuted rows; None if rows were not permuted.
+
+    See Also
+    --------
+    infomec : Returns it.
     """
 
     modularity: FactorScore
@@ -129,7 +72,7 @@ def infomec(
     information: Information | None = None,
     seed: int = 0,
 ) -> InfoMEC:
-    """Compute the modularity, explicitness and compactness of codes from information.
+    r"""Compute the modularity, explicitness and compactness of codes from information.
 
     Parameters
     ----------
@@ -152,9 +95,42 @@ def infomec(
     seed
         Seed of the permutations.
 
+    Returns
+    -------
+    InfoMEC
+        The three scores, and the shares behind them.
+
+    See Also
+    --------
+    evaluate_scores : The same with chance levels and intervals.
+    mig : The gap instead of the ratio.
+    dci_scores : The same idea with importances instead of information.
+    explicitness : The third score alone.
+
+    Notes
+    -----
+    With the share :math:`u_{kj} = I(c_j; v_k) / H(v_k)` of code j and factor k, K factors and J
+    active codes,
+
+    .. math::
+
+        \mathrm{InfoM} = \frac{1}{J} \sum_j
+        \frac{\max_k u_{kj} / \sum_k u_{kj} - 1/K}{1 - 1/K}, \qquad
+        \mathrm{InfoC} = \frac{1}{K} \sum_k
+        \frac{\max_j u_{kj} / \sum_j u_{kj} - 1/J}{1 - 1/J}
+
+    Codes and factors without any information are left out of the means. InfoE is the mean of
+    `explicitness`.
+
+    References
+    ----------
+    Hsu et al. (2023). Disentanglement via latent quantization. Advances in Neural Information
+    Processing Systems.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.disentanglement import infomec
     >>> factors = np.random.default_rng(0).integers(4, size=(1000, 2))
     >>> scores = infomec(factors + 0.01 * np.random.default_rng(1).normal(size=(1000, 2)), factors)
     >>> round(scores.modularity.value, 2), round(scores.compactness.value, 2)
@@ -211,36 +187,6 @@ def infomec(
         chance_modularity=_mean([first.value for first, _ in chance]),
         chance_compactness=_mean([second.value for _, second in chance]),
     )
-
-
-def told_shares(found: Information, variant: str) -> tuple[Float, Mask]:
-    """Return the shares of information by a variant, and which codes are active.
-
-    In the adjusted variant codes with information beyond chance are active: units of codes are
-    arbitrary, and by a spread rule a noise code of large spread would make all others inactive.
-    """
-    spread = varying_codes(found, variant)
-    if not VARIANTS[variant].adjusted:
-        return found.shares, spread
-    shares = beyond_chance(found)
-    active: Mask = spread & (shares.max(axis=0, initial=0.0) > 0.0)
-    if active.any() and not found.discrete_codes:
-        # The rounding of a constant code can depend on the other codes.
-        active &= found.ranges > ROUNDING * found.inner_ranges[active].max()
-    return shares, active
-
-
-def varying_codes(found: Information, variant: str) -> Mask:
-    """Return which codes are active by the spread rule of a variant."""
-    rule = VARIANTS[variant]
-    return active_codes(found, rule.active_discrete if found.discrete_codes else rule.active)
-
-
-def active_codes(found: Information, rule: ActiveRule) -> Mask:
-    """Return which codes are active by a spread rule."""
-    spreads = {"range": found.ranges, "quartiles": found.quartile_ranges}[rule.spread]
-    chosen: Mask = (spreads > spreads.max() * rule.share) & (spreads > rule.least)
-    return chosen
 
 
 def ratio_scores(

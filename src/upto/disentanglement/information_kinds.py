@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from upto.disentanglement import gaps, info_scores
+from upto.disentanglement.code_gaps import dcimig, mig_sup
+from upto.disentanglement.gaps import jemmig, mig, rmig
+from upto.disentanglement.info_variants import VARIANTS
+from upto.disentanglement.information_gaps import ESTIMATORS
 from upto.disentanglement.kinds import ADJUSTED, Compute, ScoreKind
 from upto.disentanglement.modularity import ridgeway_modularity
 
@@ -28,7 +31,7 @@ def _of_information(score: Callable[..., FactorScore], *, fixed: bool = False) -
         return score(
             view.codes,
             view.factors,
-            information=view.information(gaps.ESTIMATORS[variant]),
+            information=view.information(ESTIMATORS[variant]),
             **settings,
             **view.kinds,
         )
@@ -36,7 +39,7 @@ def _of_information(score: Callable[..., FactorScore], *, fixed: bool = False) -
     return compute
 
 
-_ESTIMATORS = {name: variant.estimator for name, variant in info_scores.VARIANTS.items()}
+_ESTIMATORS = {name: variant.estimator for name, variant in VARIANTS.items()}
 _HSU = "Hsu et al. 2023 (InfoMEC)"
 _UBISOFT_FIRST = ("ubisoft", "disentanglement_lib", ADJUSTED)
 _LIBRARY_FIRST = ("disentanglement_lib", "ubisoft", ADJUSTED)
@@ -87,8 +90,8 @@ INFORMATION_KINDS = (
         rewards="each factor is encoded in one code",
         source="Chen et al. 2018",
         variants=_LIBRARY_FIRST,
-        compute=_of_information(gaps.mig),
-        estimators=gaps.ESTIMATORS,
+        compute=_of_information(mig),
+        estimators=ESTIMATORS,
     ),
     ScoreKind(
         name="mig-sup",
@@ -99,8 +102,8 @@ INFORMATION_KINDS = (
         rewards="each code encodes one factor, and all of it",
         source="Li et al. 2020",
         variants=_UBISOFT_FIRST,
-        compute=_of_information(gaps.mig_sup),
-        estimators=gaps.ESTIMATORS,
+        compute=_of_information(mig_sup),
+        estimators=ESTIMATORS,
     ),
     ScoreKind(
         name="dcimig",
@@ -111,8 +114,8 @@ INFORMATION_KINDS = (
         rewards="each factor has a code of its own",
         source="Sepliarskaia et al. 2019",
         variants=_UBISOFT_FIRST,
-        compute=_of_information(gaps.dcimig),
-        estimators=gaps.ESTIMATORS,
+        compute=_of_information(dcimig),
+        estimators=ESTIMATORS,
     ),
     ScoreKind(
         name="rmig",
@@ -123,8 +126,8 @@ INFORMATION_KINDS = (
         source="Do and Tran 2020",
         variants=_UBISOFT_FIRST[:2],
         high=math.inf,
-        compute=_of_information(gaps.rmig),
-        estimators=gaps.ESTIMATORS,
+        compute=_of_information(rmig),
+        estimators=ESTIMATORS,
     ),
     ScoreKind(
         name="jemmig",
@@ -134,8 +137,8 @@ INFORMATION_KINDS = (
         rewards="each factor is encoded in one code that contains nothing else",
         source="Do and Tran 2020",
         variants=_UBISOFT_FIRST[:1],
-        compute=_of_information(gaps.jemmig, fixed=True),
-        estimators=gaps.ESTIMATORS,
+        compute=_of_information(jemmig, fixed=True),
+        estimators=ESTIMATORS,
     ),
     ScoreKind(
         name="ridgeway/modularity",
@@ -147,6 +150,6 @@ INFORMATION_KINDS = (
         source="Ridgeway and Mozer 2018",
         variants=_LIBRARY_FIRST,
         compute=_of_information(ridgeway_modularity),
-        estimators=gaps.ESTIMATORS,
+        estimators=ESTIMATORS,
     ),
 )

@@ -1,60 +1,38 @@
-"""Variation of codes while one factor is fixed: BetaVAE and FactorVAE scores and IRS."""
+"""Variation of codes while one factor is fixed: BetaVAE and FactorVAE scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from upto.core import InputError, random_stream
-from upto.core.array_types import Float
 from upto.disentanglement.above_chance import above_chance, permuted_scores
 from upto.disentanglement.predictor_tables import (
     BINS,
-    Codes,
     Factor,
     Whole,
-    as_codes,
-    as_factors,
-    constant_codes,
-    one_of,
     scaled,
     sentences,
-    without_outliers,
 )
 from upto.disentanglement.predictors import fitted_logistic
 from upto.disentanglement.score import FactorScore
 from upto.disentanglement.shared_information import PERMUTATIONS
+from upto.disentanglement.stability import read_robustly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from upto.core.array_types import Float
     from upto.disentanglement.predictor_tables import CodesLike, FactorsLike
 
-VARIANTS = ("disentanglement_lib", "robust")
 BATCH = 64
 FITTED = 10_000
 SCORED = 5_000
 LEAST_DEVIATION = 0.05
 """Codes with a smaller standard deviation do not vote in disentanglement_lib's FactorVAE score."""
 _VALUES_AT_ONCE = 2_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Irs:
-    """The interventional robustness score.
-
-    Parameters
-    ----------
-    score
-        The score, with one part per code: its stability while its best factor is fixed.
-    matrix
-        Codes × factors; NaN for excluded factors and constant codes.
-    """
-
-    score: FactorScore
-    matrix: Float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,7 +63,7 @@ def beta_vae_score(
     bins: int = BINS,
     seed: int = 0,
 ) -> FactorScore:
-    """Return how often a linear classifier identifies the factor that pairs of rows share.
+    r"""Return how often a linear classifier identifies the factor that pairs of rows share.
 
     Each example is the mean absolute difference of the codes over `batch` pairs of rows that agree
     in one factor. Pairs are drawn from the labelled rows; values of a continuous factor agree if
@@ -107,8 +85,46 @@ def beta_vae_score(
         number of factors, and more with few rows. None if permuted scores vary too much.
     fitted, scored
         Numbers of examples.
+
+    Returns
+    -------
+    FactorScore
+        The accuracy, or the accuracy rescaled from chance.
+
+    See Also
+    --------
+    factor_vae_score : Votes of single codes instead of a classifier.
+    irs_score : Stability instead of identification.
+    evaluate_scores : The same with chance levels and intervals.
+
+    Notes
+    -----
+    An example of factor k is, over B pairs of rows i, i′ with equal :math:`v_k`,
+
+    .. math::
+
+        \frac{1}{B} \sum_{(i, i')} | c_i - c_{i'} |
+
+    code by code; the classifier is fitted to `fitted` examples and scored on `scored` others. Any
+    rotation of codes can score 1.
+
+    References
+    ----------
+    Higgins et al. (2017). beta-VAE: Learning basic visual concepts with a constrained variational
+    framework. International Conference on Learning Representations.
+
+    Locatello et al. (2019). Challenging common assumptions in the unsupervised learning of
+    disentangled representations. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import beta_vae_score
+    >>> factors = np.random.default_rng(0).integers(4, size=(400, 2))
+    >>> beta_vae_score(factors, factors, fitted=200, scored=200).value
+    1.0
     """
-    read, found, faults = _read(
+    read, found, faults = read_robustly(
         codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
     )
     _refuse_small(batch)
@@ -153,15 +169,56 @@ def factor_vae_score(
     bins: int = BINS,
     seed: int = 0,
 ) -> FactorScore:
-    """Return how often the least varying code identifies the fixed factor.
+    r"""Return how often the least varying code identifies the fixed factor.
 
     Each example is `batch` labelled rows with the same value of one factor; the code whose variance
-    there is the smallest relative to its variance over all rows votes for that factor. Parameters
-    are those of `beta_vae_score`. In the variant ``disentanglement_lib`` codes with a standard
-    deviation below 0.05 do not vote; in ``robust`` all varying codes vote, and outliers are
-    clipped. The score is 0 if no code votes.
+    there is the smallest relative to its variance over all rows votes for that factor. In the
+    variant ``disentanglement_lib`` codes with a standard deviation below 0.05 do not vote; in
+    ``robust`` all varying codes vote, and outliers are clipped. The score is 0 if no code votes.
+
+    Parameters
+    ----------
+    codes, factors, continuous, discrete_codes, variant, from_chance
+        As for `beta_vae_score`.
+    batch, fitted, scored, bins, seed
+        As for `beta_vae_score`.
+
+    Returns
+    -------
+    FactorScore
+        The accuracy, or the accuracy rescaled from chance.
+
+    See Also
+    --------
+    beta_vae_score : A linear classifier instead of votes.
+    irs_score : Stability instead of identification.
+
+    Notes
+    -----
+    The vote of an example of factor k is
+
+    .. math::
+
+        \operatorname{argmin}_j \frac{\operatorname{Var}(c_j \mid v_k)}{\operatorname{Var}(c_j)}
+
+    and the score is the accuracy of the majority factor of each code.
+
+    References
+    ----------
+    Kim and Mnih (2018). Disentangling by factorising. International Conference on Machine Learning.
+
+    Locatello et al. (2019). Challenging common assumptions in the unsupervised learning of
+    disentangled representations. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import factor_vae_score
+    >>> factors = np.random.default_rng(0).integers(4, size=(400, 2))
+    >>> factor_vae_score(factors, factors, fitted=200, scored=200).value
+    1.0
     """
-    read, found, faults = _read(
+    read, found, faults = read_robustly(
         codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
     )
     _refuse_small(batch)
@@ -199,93 +256,6 @@ def factor_vae_score(
         return _of_guesses(name, guesses, tables[1][1], groups, [*faults, *told])
 
     return _counted_from_chance(of, found, len(read.columns), seed) if from_chance else of(found)
-
-
-def irs_score(
-    codes: CodesLike,
-    factors: FactorsLike,
-    *,
-    continuous: bool | Sequence[bool] = False,
-    discrete_codes: bool = False,
-    variant: str = "disentanglement_lib",
-    quantile: float = 0.99,
-    bins: int = BINS,
-) -> Irs:
-    """Return the stability of codes while the factor that determines them most is fixed.
-
-    Parameters
-    ----------
-    codes, factors, continuous, discrete_codes
-        As in `beta_vae_score`.
-    variant
-        ``disentanglement_lib``: deviations are relative to the largest, and codes are weighted by
-        theirs; ``robust``: codes have unit variance and no outliers, deviations are relative to
-        the same quantile, and values that occur only once are ignored.
-    quantile
-        Quantile of the deviations from the mean while a factor is fixed; 1 is the paper's version.
-    bins
-        As in `beta_vae_score`.
-    """
-    if not 0.0 < quantile <= 1.0:
-        message = f"the quantile of deviations is {quantile:g}: give one above 0 and at most 1."
-        raise InputError(message)
-    read, found, faults = _read(
-        codes, factors, variant, continuous=continuous, discrete_codes=discrete_codes
-    )
-    is_robust = variant == "robust"
-    if is_robust:
-        read = replace(read, columns=read.standardised())
-    alive = ~read.is_constant
-    overall = _deviations(read, np.arange(len(read.columns)))
-    largest = np.quantile(overall, quantile, axis=0) if is_robust else overall.max(axis=0)
-    matrix = np.full((read.count, len(found)), np.nan)
-    for place, factor in enumerate(found):
-        if factor.fault:
-            faults.append(factor.fault)
-            continue
-        classes = factor.as_classes(bins)
-        groups = [classes.rows[classes.values == value] for value in range(classes.classes)]
-        if is_robust:
-            groups = [rows for rows in groups if len(rows) > 1]
-        if not groups:
-            faults.append(f"factor {factor.number} has no repeated value")
-            continue
-        inner = [np.quantile(_deviations(read, rows), quantile, axis=0) for rows in groups]
-        left = np.mean(inner, axis=0)[alive]
-        matrix[alive, place] = 1.0 - left / largest[alive]
-    name = f"irs/{variant}"
-    if np.isnan(matrix).all():
-        value = None if alive.any() else 0.0
-        parts: tuple[float | None, ...] = (0.0 if value == 0.0 else None,) * read.count
-        score = FactorScore(name=name, value=value, per_code=parts, says=sentences(faults))
-        return Irs(score=score, matrix=matrix)
-    best = np.nanmax(matrix[alive], axis=1)
-    weights = np.ones_like(best) if is_robust else largest[alive]
-    per_code = np.zeros(read.count)
-    per_code[alive] = best
-    score = FactorScore(
-        name=name,
-        value=float(np.average(best, weights=weights)),
-        per_code=tuple(float(part) for part in per_code),
-        says=sentences(faults),
-    )
-    return Irs(score=score, matrix=matrix)
-
-
-def _read(
-    codes: CodesLike,
-    factors: FactorsLike,
-    variant: str,
-    *,
-    continuous: bool | Sequence[bool],
-    discrete_codes: bool,
-) -> tuple[Codes, tuple[Factor, ...], list[str]]:
-    one_of(variant, VARIANTS, "variant of this score")
-    read = as_codes(codes, discrete_codes=discrete_codes)
-    if variant == "robust" and not discrete_codes:
-        read = replace(read, columns=without_outliers(read.columns))
-    found = as_factors(factors, read, continuous=continuous)
-    return read, found, [constant_codes(read)]
 
 
 def _grouped(factors: Sequence[Factor], bins: int) -> tuple[list[_Groups | None], list[str]]:
@@ -376,8 +346,3 @@ def _counted_from_chance(
 def _undefined(name: str, factors: Sequence[Factor], faults: Sequence[str]) -> FactorScore:
     nothing = (None,) * len(factors)
     return FactorScore(name=name, value=None, per_factor=nothing, says=sentences(faults))
-
-
-def _deviations(codes: Codes, rows: Whole) -> Float:
-    columns = codes.columns[rows]
-    return codes.gathered(np.abs(columns - columns.mean(axis=0)))

@@ -48,6 +48,11 @@ class ScoreKind:
         Function from a view and a variant to the score.
     estimators
         Estimator of information of each variant, if any.
+
+    See Also
+    --------
+    find_scores : Returns scores by name.
+    NamedScore : A score in one of its variants.
     """
 
     name: str
@@ -68,7 +73,13 @@ class ScoreKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedScore:
-    """A score in one of its variants."""
+    """A score in one of its variants.
+
+    See Also
+    --------
+    find_scores : Returns them.
+    ScoreKind : The score with its properties.
+    """
 
     kind: ScoreKind
     variant: str

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.disentanglement.gaps import over_codes, variant_information
+from upto.disentanglement.code_gaps import over_codes
+from upto.disentanglement.information_gaps import variant_information
 from upto.disentanglement.shares import beyond_chance
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def ridgeway_modularity(
     information: Information | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return one minus the squared relative information of codes about all but their best factor.
+    r"""Return one minus the squared relative information of codes about all but their best factor.
 
     Parameters
     ----------
@@ -46,9 +47,36 @@ def ridgeway_modularity(
     seed
         Seed of the permutations of the adjusted variant.
 
+    Returns
+    -------
+    FactorScore
+        The mean over codes, from 0 to 1.
+
+    See Also
+    --------
+    ridgeway_explicitness : The other score of these authors.
+    infomec : Modularity as a ratio of information.
+    mig_sup : Modularity as a gap of information.
+
+    Notes
+    -----
+    For code j with information :math:`I_{jk}` about K factors, the most about factor m,
+
+    .. math::
+
+        1 - \frac{\sum_{k \ne m} I_{jk}^2}{(K - 1) \, I_{jm}^2}
+
+    A code that shares a little information about every factor still scores high, and so does noise.
+
+    References
+    ----------
+    Ridgeway and Mozer (2018). Learning deep disentangled embeddings with the F-statistic loss.
+    Advances in Neural Information Processing Systems.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.disentanglement import ridgeway_modularity
     >>> factors = np.array([[i, j] for i in range(4) for j in range(4)])
     >>> ridgeway_modularity(factors, factors).value
     1.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from upto.disentanglement import importances, interventions, probes, sap
+from upto.disentanglement import importances, interventions, probes, sap, stability
 from upto.disentanglement.above_chance import above_chance
-from upto.disentanglement.class_matching import MATCHES, SIMILARITIES, score_classes
+from upto.disentanglement.class_matching import MATCHES, score_classes
+from upto.disentanglement.codes_and_classes import SIMILARITIES
 from upto.disentanglement.gaussian_tc import gaussian_total_correlation, wasserstein_correlation
 from upto.disentanglement.kinds import Compute, ScoreKind
 from upto.disentanglement.score import FactorScore
@@ -57,7 +58,7 @@ def _sap(view: View, variant: str) -> FactorScore:
 
 
 def _irs(view: View, variant: str) -> FactorScore:
-    return interventions.irs_score(view.codes, view.factors, variant=variant, **view.kinds).score
+    return stability.irs_score(view.codes, view.factors, variant=variant, **view.kinds).score
 
 
 def _linear_probe(view: View, _: str) -> FactorScore:
@@ -88,7 +89,7 @@ def _of_codes(score: Callable[..., FactorScore]) -> Compute:
     return compute
 
 
-_DRAWN = tuple(name + end for end in ("", FROM_CHANCE) for name in interventions.VARIANTS)
+_DRAWN = tuple(name + end for end in ("", FROM_CHANCE) for name in stability.VARIANTS)
 
 OTHER_KINDS = (
     ScoreKind(
@@ -209,7 +210,7 @@ OTHER_KINDS = (
         says="The stability of codes while the factor that determines them most is fixed.",
         rewards="each code is a function of one factor",
         source="Suter et al. 2019",
-        variants=interventions.VARIANTS,
+        variants=stability.VARIANTS,
         low=-math.inf,
         compute=_irs,
     ),

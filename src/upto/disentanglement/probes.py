@@ -57,7 +57,7 @@ def ridgeway_explicitness(
     bins: int = BINS,
     seed: int = 0,
 ) -> FactorScore:
-    """Return the area under the ROC curve for each class of a factor against all others.
+    r"""Return the area under the ROC curve for each class of a factor against all others.
 
     Parameters
     ----------
@@ -71,6 +71,45 @@ def ridgeway_explicitness(
         widths).
     held_out
         Mask of the rows to score; by default a third, drawn with `seed`.
+    bins
+        Number of bins of a continuous factor.
+    seed
+        Seed of the rows to score.
+
+    Returns
+    -------
+    FactorScore
+        The mean over factors.
+
+    See Also
+    --------
+    ridgeway_modularity : The other score of these authors.
+    explicitness : The loss instead of the area.
+    linear_probe : R² instead of the area.
+
+    Notes
+    -----
+    With the area :math:`A_{kc}` of the ROC curve of class c of factor k, of :math:`C_k` classes,
+
+    .. math::
+
+        \frac{1}{K} \sum_k \frac{1}{C_k} \sum_c A_{kc}
+
+    and in the variant ``ubisoft`` :math:`2 A_{kc} - 1` in its place.
+
+    References
+    ----------
+    Ridgeway and Mozer (2018). Learning deep disentangled embeddings with the F-statistic loss.
+    Advances in Neural Information Processing Systems.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import ridgeway_explicitness
+    >>> factors = np.random.default_rng(0).integers(3, size=(300, 1))
+    >>> codes = np.hstack([np.cos(2 * factors), np.sin(2 * factors)])
+    >>> round(ridgeway_explicitness(codes, factors).value, 2)
+    1.0
     """
     one_of(variant, RIDGEWAY, "variant of Ridgeway's explicitness")
     read = as_codes(codes, discrete_codes=discrete_codes)
@@ -102,10 +141,41 @@ def linear_probe(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> FactorScore:
-    """Return held-out R² of least squares; for a discrete factor, of its class indicators.
+    r"""Return held-out R² of least squares; for a discrete factor, of its class indicators.
 
-    Parameters are those of `ridgeway_explicitness`. Outliers of codes are clipped. Noise scores
-    below zero.
+    Outliers of codes are clipped. Noise scores below zero.
+
+    Parameters
+    ----------
+    codes, factors, continuous, discrete_codes, held_out, seed
+        As for `ridgeway_explicitness`; continuous factors are not cut into bins.
+
+    Returns
+    -------
+    FactorScore
+        The mean over factors, at most 1.
+
+    See Also
+    --------
+    explicitness : The same question in-sample, relative to chance.
+    downstream_probe : Accuracy of other predictors.
+
+    Notes
+    -----
+    On the held-out rows, with predictions :math:`\hat v`,
+
+    .. math::
+
+        R^2 = 1 - \frac{\sum_i \lVert v_i - \hat v_i \rVert^2}{\sum_i \lVert v_i - \bar v \rVert^2}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import linear_probe
+    >>> factors = np.random.default_rng(0).normal(size=(300, 2))
+    >>> codes = factors @ [[1.0, 2.0], [-1.0, 1.0]]
+    >>> round(linear_probe(codes, factors, continuous=True).value, 2)
+    1.0
     """
     read = as_codes(codes, discrete_codes=discrete_codes)
     found = as_factors(factors, read, continuous=continuous)
@@ -162,6 +232,30 @@ def downstream_probe(
         Number of rows to fit on, drawn with `seed` from those not held out; by default all.
     continuous, discrete_codes, held_out, seed
         As in `ridgeway_explicitness`.
+
+    Returns
+    -------
+    FactorScore
+        The mean over factors.
+
+    See Also
+    --------
+    linear_probe : Least squares, without a penalty to choose.
+    dci_scores : Has the accuracy of its predictor as informativeness.
+
+    References
+    ----------
+    Locatello et al. (2019). Challenging common assumptions in the unsupervised learning of
+    disentangled representations. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import downstream_probe
+    >>> factors = np.random.default_rng(0).normal(size=(300, 1))
+    >>> codes = np.hstack([factors, -factors])
+    >>> round(downstream_probe(codes, factors, continuous=True).value, 2)
+    1.0
     """
     one_of(predictor, PREDICTORS, "predictor")
     if train_rows is not None and train_rows < 2:

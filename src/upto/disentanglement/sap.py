@@ -62,7 +62,7 @@ def sap_score(
     held_out: ArrayLike | None = None,
     seed: int = 0,
 ) -> Sap:
-    """Return the mean gap over factors between the best and the second-best code.
+    r"""Return the mean gap over factors between the best and the second-best code.
 
     Parameters
     ----------
@@ -80,6 +80,42 @@ def sap_score(
     held_out
         Mask of the rows that test the classifiers of discrete factors; by default a third, drawn
         with `seed`. Correlations use all rows.
+
+    Returns
+    -------
+    Sap
+        With the ``score``, and the ``matrix`` of codes × factors behind it.
+
+    See Also
+    --------
+    mig : The same gap of information.
+    dci_scores : Prediction from all codes together.
+    evaluate_scores : The same with chance levels and intervals.
+
+    Notes
+    -----
+    With the score :math:`S_{jk}` of code j for factor k, held-out accuracy or squared correlation,
+    and :math:`S_{(1)k}`, :math:`S_{(2)k}` the two largest,
+
+    .. math::
+
+        \mathrm{SAP} = \frac{1}{K} \sum_k \left( S_{(1)k} - S_{(2)k} \right)
+
+    References
+    ----------
+    Kumar et al. (2018). Variational inference of disentangled latent concepts from unlabeled
+    observations. International Conference on Learning Representations.
+
+    Locatello et al. (2019). Challenging common assumptions in the unsupervised learning of
+    disentangled representations. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.disentanglement import sap_score
+    >>> factors = np.random.default_rng(0).normal(size=(500, 2))
+    >>> round(sap_score(factors, factors, continuous=True).score.value, 1)
+    1.0
     """
     one_of(variant, VARIANTS, "variant of SAP")
     read = as_codes(codes, discrete_codes=discrete_codes)

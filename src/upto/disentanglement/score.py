@@ -23,6 +23,12 @@ class FactorScore:
         nothing.
     says
         Why a value or part is missing; empty if nothing is.
+
+    See Also
+    --------
+    evaluate_scores : Scores by name, with chance levels and intervals.
+    mig : Returns one, as most scores do.
+    CalibratedScore : A score with its chance level.
     """
 
     name: str

@@ -106,6 +106,10 @@ class Information:
         Number of rows labelled by each factor.
     continuous
         Whether each factor is continuous.
+
+    See Also
+    --------
+    information : Returns it.
     """
 
     mutual: Float
@@ -156,7 +160,7 @@ def information(
     permutations: int = 0,
     seed: int = 0,
 ) -> Information:
-    """Estimate the information of codes about factors.
+    r"""Estimate the information of codes about factors.
 
     Parameters
     ----------
@@ -175,9 +179,46 @@ def information(
     seed
         Seed of the permutations.
 
+    Returns
+    -------
+    Information
+        Tables of factors by codes, in nats.
+
+    Raises
+    ------
+    InputError
+        If codes and factors do not fit each other, or there are too few neighbours or bins.
+
+    See Also
+    --------
+    infomec : Takes it, to save the estimate.
+    mig : Takes it, too.
+    class_similarities : Information about single classes.
+
+    Notes
+    -----
+    By neighbours, a discrete factor is estimated as
+
+    .. math::
+
+        I(c; v) = \psi(N) + \langle \psi(k) \rangle
+        - \langle \psi(N_v) \rangle - \langle \psi(m) \rangle
+
+    with the digamma function ψ, N rows, :math:`N_v` rows of the label, k neighbours of the same
+    label, and m rows of any label within their distance. In bins it is :math:`H(c) + H(v) - H(c,
+    v)` of the counted frequencies.
+
+    References
+    ----------
+    Ross (2014). Mutual information between discrete and continuous data sets. PLoS ONE 9, e87357.
+
+    Kraskov, Stögbauer and Grassberger (2004). Estimating mutual information. Physical Review E 69,
+    066138.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.disentanglement import information
     >>> factors = np.arange(600).reshape(-1, 1) % 3
     >>> found = information(np.hstack([factors, factors * 0.0]), factors)
     >>> found.shares.round(2)

@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.disentanglement.above_chance import chance_orders, known_values
-from upto.disentanglement.class_matching import ClassSimilarities, class_similarities
+from upto.disentanglement.codes_and_classes import ClassSimilarities, class_similarities
 from upto.disentanglement.dci import Dci, dci_scores
-from upto.disentanglement.info_scores import (
-    VARIANTS,
-    explicitness_score,
-    ratio_scores,
-    told_shares,
-    varying_codes,
-)
+from upto.disentanglement.info_scores import explicitness_score, ratio_scores
+from upto.disentanglement.info_variants import VARIANTS, told_shares, varying_codes
 from upto.disentanglement.predictive import predictive_chance, predictive_shares
 from upto.disentanglement.predictor_tables import Codes, Labels, Whole, as_codes
 from upto.disentanglement.shared_information import (

@@ -25,6 +25,12 @@ class Engine(Protocol):
     `xp`, one block of each `rows` argument, then the `params`, which an engine places once for all
     blocks. They are module-level functions (or partials of them), so an engine can send them to
     another process. Two-dimensional blocks are cast to `dtype`; vectors are unchanged.
+
+    See Also
+    --------
+    upto.ThreadsEngine : The threads of this machine.
+    upto.TorchEngine : A GPU.
+    upto.DaskEngine : A cluster.
     """
 
     @property

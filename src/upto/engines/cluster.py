@@ -63,11 +63,27 @@ class DaskEngine:
         Whether `place` keeps rows in the workers' memory. By default it does while all kept rows
         take at most half of it; other rows are read again in every pass.
 
+    See Also
+    --------
+    upto.ThreadsEngine : The threads of this machine.
+    upto.TorchEngine : A GPU.
+    upto.engines.Engine : The protocol they follow.
+
     Notes
     -----
     Workers read files themselves, under the same path. Arrays in memory are sent in chunks; an
     array of one chunk is processed locally. The order of summation depends only on the shape, so
     neither the number of workers nor the loss of one changes a result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(500, 3))
+    >>> with upto.DaskEngine(workers=1) as engine:
+    ...     result = upto.inspect(rows, ica=False, engine=engine)
+    >>> result.provenance.engine.split()[0]
+    'dask'
     """
 
     client: Any = None

@@ -59,10 +59,25 @@ class TorchEngine:
     allow_tf32
         Whether float32 products may use TF32, which is faster but has three digits.
 
+    See Also
+    --------
+    upto.ThreadsEngine : The threads of this machine.
+    upto.DaskEngine : A cluster.
+    upto.engines.Engine : The protocol they follow.
+
     Notes
     -----
     Blocks are summed in float64 on the device, in row order. Statistics receive torch tensors and
     the namespace ``array_api_compat.torch``; results are host arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(500, 3))
+    >>> result = upto.inspect(rows, ica=False, engine=upto.TorchEngine(device="cpu"))
+    >>> result.provenance.engine
+    'torch'
     """
 
     device: str | None = None

@@ -43,10 +43,25 @@ class ThreadsEngine:
     namespace
         Array namespace that blocks are converted to; NumPy by default.
 
+    See Also
+    --------
+    upto.TorchEngine : A GPU.
+    upto.DaskEngine : A cluster.
+    upto.engines.Engine : The protocol they follow.
+
     Notes
     -----
     The order of summation depends only on the block length, so the number of threads never changes
     a result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(500, 3))
+    >>> result = upto.inspect(rows, ica=False, engine=upto.ThreadsEngine(n_threads=1))
+    >>> result.provenance.engine
+    'threads'
     """
 
     n_threads: int | None = None

@@ -77,10 +77,17 @@ def as_embeddings(
     InputError
         If it cannot be a run.
 
+    See Also
+    --------
+    upto.Embeddings : What it returns.
+    upto.read_run : Read a file.
+    upto.compare : Takes the same things.
+
     Examples
     --------
     >>> import numpy as np
-    >>> as_embeddings(np.eye(3), ids=["a", "b", "c"], columns={"plate": [1, 1, 2]})
+    >>> import upto
+    >>> upto.as_embeddings(np.eye(3), ids=["a", "b", "c"], columns={"plate": [1, 1, 2]})
     Embeddings(run: 3 × 3, ids, columns plate)
     """
     _check_text(key=key, name=name)

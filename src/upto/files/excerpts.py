@@ -13,9 +13,25 @@ BUNDLED = ("admet_members", "cifar_resnets")
 def bundled_path(name: str) -> Path:
     """Return the path of a bundled excerpt; see the README next to it for source and licence.
 
+    Parameters
+    ----------
+    name
+        Name of the excerpt, e.g. ``"cifar_resnets"``.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    See Also
+    --------
+    upto.read_run : Read a run from it.
+    upto.read_runs : Read several.
+
     Examples
     --------
-    >>> bundled_path("cifar_resnets").name
+    >>> import upto
+    >>> upto.files.bundled_path("cifar_resnets").name
     'cifar_resnets.npz'
     """
     if name not in BUNDLED:

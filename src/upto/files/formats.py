@@ -154,10 +154,29 @@ def read_run(
     columns
         Columns or entries to keep as labels; by default all that fit.
 
+    Returns
+    -------
+    Embeddings
+        The run.
+
     Raises
     ------
     InputError
         If the file cannot be read as a run.
+
+    See Also
+    --------
+    upto.read_runs : Read several.
+    upto.as_embeddings : Take an array or a data frame.
+    upto.files.read_columns : Read labels or factors.
+
+    Examples
+    --------
+    >>> import upto
+    >>> path = upto.files.bundled_path("cifar_resnets")
+    >>> run = upto.read_run(path, key="resnet20")
+    >>> run.n_samples, run.n_features, sorted(run.columns)
+    (1200, 64, ['label'])
     """
     if isinstance(columns, str):
         columns = (columns,)
@@ -189,10 +208,28 @@ def read_labels(path: str | Path, column: str | None = None) -> tuple[str, NDArr
     column
         Column, if not part of the path; optional if there is only one.
 
+    Returns
+    -------
+    tuple of str and ndarray
+        Name of the column and its values.
+
     Raises
     ------
     InputError
         If the file cannot be read or has several columns to choose from.
+
+    See Also
+    --------
+    upto.files.read_columns : All columns of a file.
+    upto.read_run : A run with its labels.
+
+    Examples
+    --------
+    >>> import upto
+    >>> path = upto.files.bundled_path("cifar_resnets")
+    >>> name, labels = upto.files.read_labels(f"{path}::label")
+    >>> name, len(set(labels))
+    ('label', 10)
     """
     file, inside = split_key(path, column)
     request = Request(path=file, key=inside)
@@ -215,10 +252,32 @@ def read_columns(path: str | Path, *, ids: str | None = None) -> Columns:
     ids
         Column or entry with one id per row.
 
+    Returns
+    -------
+    Columns
+        The columns by name, and the ids of the rows.
+
     Raises
     ------
     InputError
         If the file cannot be read or its columns are ambiguous.
+
+    See Also
+    --------
+    upto.files.read_labels : One column.
+    upto.factors : Score latents against such columns.
+    upto.read_run : A run with its labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import upto
+    >>> path = f"{tempfile.mkdtemp()}/factors.npz"
+    >>> np.savez(path, size=[1.0, 2.0], hue=[0.3, 0.6])
+    >>> found = upto.files.read_columns(path)
+    >>> {name: values.tolist() for name, values in found.columns.items()}
+    {'size': [1.0, 2.0], 'hue': [0.3, 0.6]}
     """
     file, inside = split_key(path)
     request = Request(path=file, key=inside, ids=ids)

@@ -33,11 +33,32 @@ def match_rows(
     runs
         The runs.
 
+    Returns
+    -------
+    tuple of Embeddings, and tuple of Finding
+        The runs with the same samples, and what was left out.
+
     Raises
     ------
     InputError
         If ids repeat or are missing within a run, no id is in every run, or the numbers of rows
         differ.
+
+    See Also
+    --------
+    upto.Embeddings : A run with ids.
+    upto.compare : Matches rows itself.
+    upto.Finding : What was left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> one = upto.Embeddings(rows=np.eye(3), ids=np.array(["a", "b", "c"]))
+    >>> two = upto.Embeddings(rows=np.eye(3), ids=np.array(["c", "a", "x"]))
+    >>> runs, findings = upto.files.match_rows([one, two])
+    >>> runs[0].ids.tolist(), runs[1].ids.tolist(), findings[0].code
+    (['a', 'c'], ['a', 'c'], 'UP006')
     """
     if len(runs) < 2:
         return tuple(runs), ()

@@ -33,6 +33,24 @@ def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[E
         Files, ``path::key``, manifests, or the folder of a recording as ``folder::layer``.
     ids
         Column or entry with one id per row, in files that are not in a manifest.
+
+    Returns
+    -------
+    tuple of Embeddings
+        The runs.
+
+    See Also
+    --------
+    upto.read_run : Read one.
+    upto.read_manifest : Read the runs that a manifest lists.
+    upto.compare : Takes paths as well.
+
+    Examples
+    --------
+    >>> import upto
+    >>> path = upto.files.bundled_path("cifar_resnets")
+    >>> [run.name for run in upto.read_runs([f"{path}::resnet20", f"{path}::resnet32"])]
+    ['resnet20', 'resnet32']
     """
     wanted: list[ListedRun] = []
     for path in paths:
@@ -50,7 +68,7 @@ def read_runs(paths: Iterable[str | Path], *, ids: str | None = None) -> tuple[E
 
 
 def read_manifest(path: str | Path) -> tuple[Embeddings, ...]:
-    """Read all runs of a manifest.
+    r"""Read all runs of a manifest.
 
     A manifest is a TOML file with one ``[[run]]`` per run: its `path`, relative to the manifest
     and with ``::key`` where needed, and optionally its `name`, `layer`, `seed`, the column of
@@ -60,6 +78,29 @@ def read_manifest(path: str | Path) -> tuple[Embeddings, ...]:
     ----------
     path
         The manifest.
+
+    Returns
+    -------
+    tuple of Embeddings
+        The runs, in the order of the manifest.
+
+    See Also
+    --------
+    upto.read_runs : Reads manifests and other files.
+    upto.record_activations : Writes a manifest of layers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import upto
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "a.npy", np.eye(3))
+    >>> manifest = folder / "runs.toml"
+    >>> _ = manifest.write_text('[[run]]\npath = "a.npy"\nname = "first"\nseed = 0\n')
+    >>> [(run.name, run.seed) for run in upto.read_manifest(manifest)]
+    [('first', 0)]
     """
     return _read_all(listed_runs(expanded(path)))
 

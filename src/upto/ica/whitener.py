@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Map rows to uncorrelated coordinates of zero mean and unit variance, and back.
+    r"""Map rows to uncorrelated coordinates of zero mean and unit variance, and back.
 
     Parameters
     ----------
@@ -53,6 +53,31 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Variances of the kept directions, the widest first.
     rank_ : int
         Rank of the rows.
+
+    See Also
+    --------
+    upto.ICA : Whitening followed by a rotation to independent components.
+    upto.corrections.ControlSphering : Whitening by the controls.
+    upto.save_transform : Keep a fitted transform.
+
+    Notes
+    -----
+    With the covariance :math:`\Sigma = U \Lambda U^\top`, a row x becomes :math:`W (x - \mu)` with
+
+    .. math::
+
+        W_\text{pca} = \Lambda^{-1/2} U^\top, \qquad
+        W_\text{zca} = U \Lambda^{-1/2} U^\top, \qquad
+        W_\text{cholesky} = C^{-1}, \quad \Sigma = C C^\top
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(200, 3)) @ [[3, 1, 0], [0, 1, 0], [1, 0, 2]]
+    >>> white = upto.Whitener().fit_transform(rows)
+    >>> bool(np.allclose(np.cov(white, rowvar=False, ddof=0), np.eye(3)))
+    True
     """
 
     def __init__(

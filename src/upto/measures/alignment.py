@@ -10,6 +10,7 @@ import numpy as np
 from upto.core import InputError
 from upto.measures.kinds import SCALED_SHAPE, MomentMeasure, as_rows, refuse_extremes
 from upto.measures.moments import pair_moments
+from upto.measures.notation import CENTRED, UNBIASED, UNBIASED_COSINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,9 +115,26 @@ DEBIASED_LINEAR_CKA = MomentMeasure(
     says="The cosine between the centred linear kernels of both runs, with an unbiased estimate of "
     "each inner product.",
     source="Kornblith et al. 2019; Song et al. 2012",
+    formula=UNBIASED_COSINE,
+    where=CENTRED
+    + (
+        r" $K$ and $L$ are $X X^\top$ and $Y Y^\top$ with zeros on the diagonal and $n$ is the"
+        " number of rows. "
+    )
+    + UNBIASED,
+    use_when="the question is whether the same samples are similar in both runs, weighted by "
+    "variance; it is the usual first choice for layers of networks.",
+    beware="One wide direction or a few distant rows can decide the value, so runs that differ "
+    "in all other directions can score high.",
+    see_also=(
+        "linear-cka-biased",
+        "rbf-cka",
+        "procrustes",
+        "distance-correlation-unbiased",
+    ),
     note="Unrelated runs score about 0 and can score below 0; fewer than four rows, or a run "
     "without variance, score 0. platonic-rep adds 1e-6 to the denominator. torch-cka averages over "
-    "batches: use minibatch_linear_cka of upto.measures for that.",
+    "batches, as `upto.measures.minibatch_linear_cka` does.",
     low=-1.0,
     ignores=SCALED_SHAPE,
     score=debiased_linear_cka,
@@ -127,9 +145,18 @@ BIASED_LINEAR_CKA = MomentMeasure(
     title="linear CKA, biased",
     says="The cosine between the centred linear kernels of both runs.",
     source="Kornblith et al. 2019",
-    note="It grows with the ratio of coordinates to rows, even for unrelated runs: two runs of "
-    "independent noise with 256 rows and 1024 coordinates score 0.80. A run without variance "
-    "scores 0.",
+    formula=r"\frac{\lVert X^\top Y \rVert_F^2}{\lVert X^\top X \rVert_F \, \lVert Y^\top Y "
+    r"\rVert_F}",
+    where=CENTRED + r" $\lVert\cdot\rVert_F$ is the root of the sum of all squares.",
+    use_when="you compare with published numbers, most of which are of this estimate.",
+    beware="It grows with the ratio of coordinates to rows, even for unrelated runs: use "
+    "linear-cka, or compare with the chance level.",
+    see_also=(
+        "linear-cka",
+        "rbf-cka-biased",
+    ),
+    note="Two runs of independent noise with 256 rows and 1024 coordinates score 0.80. A run "
+    "without variance scores 0.",
     ignores=SCALED_SHAPE,
     score=biased_linear_cka,
     is_fitted=False,

@@ -15,6 +15,7 @@ from upto.measures import (
     neighbours,
     regression,
     udr,
+    weighted_correlations,
 )
 from upto.measures import shape_distances as shapes
 from upto.measures.kinds import Measure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     correlations,
+    weighted_correlations,
     regression,
     shapes,
     alignment,

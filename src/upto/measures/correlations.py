@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import InputError
-from upto.measures.kinds import AFFINE, MATCHING, SCALED_SHAPE, Change, MomentMeasure, as_count
+from upto.measures.kinds import AFFINE, MATCHING, SCALED_SHAPE, MomentMeasure, as_count
+from upto.measures.notation import CENTRED, MEAN_CANONICAL, SINGULAR
 from upto.measures.variates import Kind, fitted, in_sample
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ GOOGLE_SHARE = 0.98
 """Fraction of the sum of canonical correlations reached by those that google/svcca averages."""
 
 
-def _evenly(correlations: Float) -> Float:
+def evenly(correlations: Float) -> Float:
+    """Return equal shares."""
     return np.full(len(correlations), 1.0 / max(len(correlations), 1))
 
 
@@ -38,35 +40,19 @@ def _google_share(correlations: Float) -> Float:
     return _first(correlations, int(np.searchsorted(reached, GOOGLE_SHARE)) + 1)
 
 
-def _projections(run: RunMoments, directions: Float) -> Float:
-    projections: Float = np.abs(directions.T @ run.scatter).sum(axis=1)
-    return projections
-
-
-def _google_projections(run: RunMoments, directions: Float) -> Float:
-    # The released code omits the whitening of the directions and orthogonalises the resulting
-    # variates one after the other: a QR decomposition in the principal axes of the run.
-    values, axes = run.spectrum
-    basis = np.linalg.qr(values[:, None] * (axes.T @ directions))[0]
-    projections: Float = np.abs(basis.T @ (np.sqrt(values)[:, None] * axes.T)).sum(axis=1)
-    return projections
-
-
-def _all_directions(run: RunMoments) -> Float:
+def all_directions(run: RunMoments) -> Float:
+    """Return the whitening map of every direction with variance."""
     return run.shortest_whitening
-
-
-def _every_axis(run: RunMoments) -> Float:
-    return _leading(run, len(run.spectrum[0]))
 
 
 def _sharing(run: RunMoments, share: float) -> Float:
     values, _ = run.spectrum
     shares = np.cumsum(values) / values.sum() if values.size else values
-    return _leading(run, int(np.searchsorted(shares, share)) + 1)
+    return leading(run, int(np.searchsorted(shares, share)) + 1)
 
 
-def _leading(run: RunMoments, count: int) -> Float:
+def leading(run: RunMoments, count: int) -> Float:
+    """Return the whitening map of the leading principal directions."""
     values, axes = run.spectrum
     return axes[:, :count] / np.sqrt(values[:count])
 
@@ -84,23 +70,23 @@ def _ridged(run: RunMoments, ridge: float) -> Float:
 
 def mean_cca() -> Kind:
     """Return the mean canonical correlation."""
-    return Kind(whiten=_all_directions, share=_evenly)
+    return Kind(whiten=all_directions, share=evenly)
 
 
 def leading_cca(count: float) -> Kind:
     """Return the mean of the leading canonical correlations."""
     kept = as_count(count, "canonical components requested")
-    return Kind(whiten=_all_directions, share=partial(_first, count=kept))
+    return Kind(whiten=all_directions, share=partial(_first, count=kept))
 
 
 def google_mean_cca() -> Kind:
     """Return the mean of the leading correlations that reach 98 % of their sum on fitted rows."""
-    return Kind(whiten=_all_directions, share=_google_share)
+    return Kind(whiten=all_directions, share=_google_share)
 
 
 def svcca(directions: float) -> Kind:
     """Return the mean canonical correlation of the leading principal directions of each run."""
-    return Kind(whiten=partial(_leading, count=_kept(directions)), share=_evenly)
+    return Kind(whiten=partial(leading, count=_kept(directions)), share=evenly)
 
 
 def share_svcca(share: float) -> Kind:
@@ -108,12 +94,12 @@ def share_svcca(share: float) -> Kind:
     if not 0.0 < share <= 1.0:
         message = f"the share of variance to keep is {share:g}: give a share in (0, 1]."
         raise InputError(message)
-    return Kind(whiten=partial(_sharing, share=share), share=_evenly)
+    return Kind(whiten=partial(_sharing, share=share), share=evenly)
 
 
 def standardised_svcca(directions: float) -> Kind:
     """Return the same for the leading directions of coordinates scaled to unit variance."""
-    return Kind(whiten=partial(_leading_standardised, count=_kept(directions)), share=_evenly)
+    return Kind(whiten=partial(_leading_standardised, count=_kept(directions)), share=evenly)
 
 
 def ridge_cca(ridge: float) -> Kind:
@@ -121,17 +107,7 @@ def ridge_cca(ridge: float) -> Kind:
     if not 0.0 <= ridge <= 1.0:
         message = f"the ridge is {ridge:g}: give a number from 0 (CCA) to 1 (PLS)."
         raise InputError(message)
-    return Kind(whiten=partial(_ridged, ridge=ridge), share=_evenly)
-
-
-def pwcca() -> Kind:
-    """Return the mean canonical correlation, weighted by the variates' projections."""
-    return Kind(whiten=_all_directions, share=_evenly, weigh=_projections)
-
-
-def google_pwcca() -> Kind:
-    """Return the same with the weights that google/svcca computes for centred rows."""
-    return Kind(whiten=_every_axis, share=_evenly, weigh=_google_projections)
+    return Kind(whiten=partial(_ridged, ridge=ridge), share=evenly)
 
 
 def _kept(directions: float) -> int:
@@ -151,21 +127,35 @@ def _ridge_score(fit: PairMoments, held: PairMoments, ridge: float) -> float:
     return fitted(fit, ridge_cca(ridge))(held.x, held.y).of(held.cross)
 
 
-_PROJECTED = frozenset({Change.TRANSLATION, Change.SCALE, Change.PERMUTATION, Change.SIGNS})
-
 MEAN_CCA = MomentMeasure(
     name="mean-cca",
     title="mean canonical correlation",
     says="The mean of the canonical correlations of both runs; their number is the smaller of the "
     "two ranks.",
     source="Hotelling 1936; Raghu et al. 2017",
-    note="Held out, the canonical weights are fitted on other rows and each correlation keeps its "
-    "sign; in sample no correlation is negative, and if there are no more rows than coordinates in "
-    "both runs together, some equal one for any two runs. Directions without variance are dropped. "
-    "A run without variance scores 0. Held out, it is invariant to every affine map if there are "
-    "more fitted rows than coordinates; otherwise the minimum-norm canonical directions are used "
-    "and it is invariant to rotation, translation and scale. google/svcca reports another mean: "
-    "see mean-cca-google.",
+    formula=MEAN_CANONICAL,
+    where=CENTRED
+    + (" The columns of $U_X$ and $U_Y$ are orthonormal bases of the columns of $X$ and $Y$, ")
+    + SINGULAR
+    + " and $r$ the smaller of the two ranks.",
+    held_out="The canonical directions are fitted; the mean is over their correlations on the "
+    "held-out rows, which keep their signs. The value is invariant to every affine map if"
+    " there are more fitted rows than coordinates; otherwise the canonical directions of "
+    "minimum norm are used and it is invariant to rotation, translation and scale.",
+    use_when="the question is whether both runs carry the same linear information, whatever their "
+    "basis and the scales of their coordinates.",
+    beware="Every direction counts alike, so noise in narrow directions lowers it. In sample it "
+    "is mostly chance unless rows far outnumber coordinates.",
+    see_also=(
+        "svcca",
+        "rcca",
+        "weak-mcc",
+        "r2",
+    ),
+    note="In sample no correlation is negative, and if there are no more rows than coordinates in "
+    "both runs together, some equal one for any two runs. Directions without variance are "
+    "dropped. A run without variance scores 0. google/svcca reports another mean: see "
+    "mean-cca-google.",
     low=-1.0,
     ignores=AFFINE,
     **scores_of(mean_cca),
@@ -175,8 +165,18 @@ GOOGLE_MEAN_CCA = MomentMeasure(
     title="mean canonical correlation of google/svcca",
     says="The mean of the leading canonical correlations that make up 98 % of their sum.",
     source="Raghu et al. 2017, the field mean of the released code",
-    note="It drops the lowest correlations, so in sample it is never below mean-cca. The number "
-    "averaged is chosen on the fitted rows. Held out, it has the invariances of mean-cca.",
+    formula=r"\frac{1}{m} \sum_{k=1}^{m} \rho_k, \qquad m = \min\{ j : \textstyle\sum_{k \le j} "
+    r"\rho_k \ge 0.98 \sum_{k} \rho_k \}",
+    where=CENTRED + r" $\rho_k$ are the canonical correlations of mean-cca, highest first.",
+    held_out="Directions and $m$ are fitted; the mean is over correlations on the held-out rows, "
+    "which keep their signs. It has the invariances of mean-cca.",
+    use_when="you compare with numbers that were computed with google/svcca.",
+    beware="It drops the lowest correlations, so in sample it is never below mean-cca, and it "
+    "hides the directions that the runs do not share.",
+    see_also=(
+        "mean-cca",
+        "pwcca-google",
+    ),
     low=-1.0,
     ignores=AFFINE,
     **scores_of(google_mean_cca),
@@ -186,6 +186,24 @@ SVCCA = MomentMeasure(
     title="SVCCA",
     says="The mean canonical correlation of the leading principal directions of each run.",
     source="Raghu et al. 2017",
+    formula=MEAN_CANONICAL,
+    where=CENTRED
+    + (
+        " The columns of $U_X$ and $U_Y$ are the first $c$ left singular vectors of $X$ and "
+        "$Y$, where $c$ is the parameter, "
+    )
+    + SINGULAR
+    + " and $r$ the smaller number of directions.",
+    held_out="Principal and canonical directions are fitted; the mean is over their correlations "
+    "on the held-out rows, which keep their signs.",
+    use_when="both runs have many coordinates and their narrow directions are mostly noise.",
+    beware="The value depends on the number of directions: report it, and compare values of one "
+    "number only.",
+    see_also=(
+        "svcca-share",
+        "svcca-standardised",
+        "mean-cca",
+    ),
     note="The number of directions is fixed, as in the tutorial of google/svcca; a run with fewer "
     "directions keeps all of them, and if both keep all, this is mean-cca. Columns are centred but "
     "not scaled: see svcca-standardised. Raghu et al. keep a share of the variance: see "
@@ -202,6 +220,26 @@ SHARE_SVCCA = MomentMeasure(
     says="The mean canonical correlation of the fewest principal directions of each run that reach "
     "a given share of its variance.",
     source="Raghu et al. 2017",
+    formula=MEAN_CANONICAL
+    + ("\n" r"c_X = \min\{ c : \textstyle\sum_{k \le c} s_k^2 \ge t \sum_{k} s_k^2 \}"),
+    where=CENTRED
+    + (
+        " The columns of $U_X$ are the first $c_X$ left singular vectors of $X$, $s_k$ are "
+        "its singular values and $t$ is the parameter; likewise for $Y$. "
+    )
+    + SINGULAR
+    + " and $r$ the smaller number of directions.",
+    held_out="Principal and canonical directions are fitted; the mean is over their correlations "
+    "on the held-out rows, which keep their signs.",
+    use_when="runs of different width should keep the same share of their variance instead of the "
+    "same number of directions.",
+    beware="A run with one very wide direction keeps little else. The number of directions can "
+    "differ between pairs, and the value changes with it.",
+    see_also=(
+        "svcca",
+        "svcca-standardised",
+        "mean-cca",
+    ),
     note="anatome uses the share of the sum of singular values, not of their squares, and stops "
     "before it is reached. ReSi compares the share with the total variance, so it agrees for runs "
     "with a total variance of one and keeps a single direction of runs with more.",
@@ -217,6 +255,25 @@ STANDARDISED_SVCCA = MomentMeasure(
     says="The mean canonical correlation of the leading principal directions of each run, with "
     "every coordinate scaled to unit variance.",
     source="Roeder et al. 2021, the released notebook",
+    formula=MEAN_CANONICAL,
+    where=(
+        "$X$ and $Y$ are the rows of the two runs, each coordinate minus its mean and divided"
+        " by its standard deviation. The columns of $U_X$ and $U_Y$ are the first $c$ left "
+        "singular vectors of $X$ and $Y$, where $c$ is the parameter, "
+    )
+    + SINGULAR
+    + " and $r$ the smaller number of directions.",
+    held_out="Deviations, principal and canonical directions are fitted; the mean is over their "
+    "correlations on the held-out rows, which keep their signs.",
+    use_when="coordinates have different units or scales that should not decide which directions "
+    "are kept.",
+    beware="Standardising also enlarges coordinates that hardly vary and may be noise. The value"
+    " depends on the number of directions.",
+    see_also=(
+        "svcca",
+        "svcca-share",
+        "r2-cebra",
+    ),
     note="Coordinates without variance are dropped. platonic-rep also standardises, but finds its "
     "principal directions by a random projection.",
     low=-1.0,
@@ -225,45 +282,36 @@ STANDARDISED_SVCCA = MomentMeasure(
     parameter_name="principal directions",
     **scores_of(standardised_svcca),
 )
-PWCCA = MomentMeasure(
-    name="pwcca",
-    title="PWCCA",
-    says="The mean of the canonical correlations, each weighted by the sum over coordinates of the "
-    "absolute projections of its variate.",
-    source="Morcos et al. 2018",
-    note="Variates and coordinates are those of the run with the lower rank, or of the first if "
-    "the ranks are equal: exchanging the runs then changes the value. The weights depend on the "
-    "basis of that run. Held out, they come from the fitted rows. The released code computes other "
-    "weights: see pwcca-google. anatome sums projections over rows instead of coordinates.",
-    low=-1.0,
-    ignores=_PROJECTED,
-    symmetric=False,
-    **scores_of(pwcca),
-)
-GOOGLE_PWCCA = MomentMeasure(
-    name="pwcca-google",
-    title="PWCCA of google/svcca",
-    says="PWCCA with weights from canonical directions that are not whitened but orthogonalised "
-    "one after the other.",
-    source="Morcos et al. 2018, the released code",
-    note="It agrees with compute_pwcca of google/svcca and of ReSi on centred rows if the first "
-    "run is not the wider one; on uncentred rows those keep the mean in the weights, and with a "
-    "wider first run they fail.",
-    low=-1.0,
-    ignores=_PROJECTED,
-    symmetric=False,
-    **scores_of(google_pwcca),
-)
 RIDGE_CCA = MomentMeasure(
     name="rcca:0.1",
     title="regularised CCA",
     says="The mean correlation of the canonical variates of covariances shrunk towards the mean "
-    "variance: (1 - c) covariance + c mean variance of a direction.",
+    "variance of a direction.",
     source="Vinod 1976",
-    note="At 0 it is mean-cca and at 1 partial least squares. The mean variance is over directions "
-    "with variance, so neither scale nor dead coordinates matter. RidgeCCA of cca-zoo shrinks "
-    "towards one instead: it agrees for runs with a mean variance of one. google/svcca adds its "
-    "epsilon times the largest covariance; netrep blends square roots: see shape.",
+    formula=r"\frac{1}{r} \sum_{k=1}^{r} \operatorname{corr}(X u_k, Y v_k), \qquad u_k = "
+    r"C_X^{-1/2} a_k, \quad v_k = C_Y^{-1/2} b_k"
+    "\n"
+    r"C_X = (1 - c)\, X^\top X + c\, \tfrac{1}{r_X} \operatorname{tr}(X^\top X)\, I",
+    where=CENTRED
+    + (
+        r" $a_k$ and $b_k$ are the singular vectors of $C_X^{-1/2} X^\top Y C_Y^{-1/2}$, $c$ "
+        "is the parameter, $r_X$ and $r_Y$ are the ranks of the runs and $r$ the smaller one;"
+        " $C_Y$ is made like $C_X$."
+    ),
+    held_out="The directions $u_k$ and $v_k$ are fitted; the mean is over their correlations on "
+    "the held-out rows, which keep their signs.",
+    use_when="there are too few rows for mean-cca, or narrow directions should count less.",
+    beware="The ridge decides how much narrow directions count: report it, and compare values of"
+    " one ridge only.",
+    see_also=(
+        "mean-cca",
+        "svcca",
+        "shape",
+    ),
+    note="At 0 it is mean-cca and at 1 partial least squares. Neither scale nor dead coordinates "
+    "matter. RidgeCCA of cca-zoo shrinks towards one instead: it agrees for runs with a mean "
+    "variance of one. google/svcca adds its epsilon times the largest covariance; netrep "
+    "blends square roots: see shape.",
     low=-1.0,
     ignores=SCALED_SHAPE,
     parameter=0.1,

@@ -9,6 +9,7 @@ from scipy.spatial.distance import squareform
 
 from upto.core import InputError
 from upto.measures.kinds import SCALED_SHAPE, RelationMeasure
+from upto.measures.notation import CENTRED_COSINE, ROWS, UNBIASED, UNBIASED_COSINE
 from upto.measures.relations import (
     doubly_centred,
     euclidean_squares,
@@ -65,12 +66,27 @@ def unbiased_kernel(squares: Float, bandwidth: float) -> Relation:
     return unit_length(unbiasedly_centred(kernel), kernel)
 
 
+_GAUSSIAN = (
+    r"$K_{ij} = \exp(-\lVert x_i - x_j \rVert^2 / (2 b^2 m))$, where $b$ is the parameter and $m$ "
+    r"the median of $\lVert x_i - x_j \rVert^2$ over pairs of different rows; likewise $L$ for the "
+    "second run"
+)
 DEBIASED_RBF_CKA = RelationMeasure(
     name="rbf-cka:1",
     title="RBF CKA",
     says="The cosine between the centred Gaussian kernels of both runs, with an unbiased estimate "
     "of each inner product; the bandwidth is relative to the median distance.",
     source="Kornblith et al. 2019; Song et al. 2012",
+    formula=UNBIASED_COSINE,
+    where=ROWS + " " + _GAUSSIAN + ", both with zeros on the diagonal. " + UNBIASED,
+    use_when="near rows should count more than distant ones.",
+    beware="The bandwidth matters: a wide one gives nearly linear CKA, a narrow one leaves only "
+    "the nearest pairs. Report it.",
+    see_also=(
+        "linear-cka",
+        "rbf-cka-biased",
+        "mutual-knn",
+    ),
     note="The median is over pairs of different rows. Fewer than four rows score 0.",
     low=-1.0,
     ignores=SCALED_SHAPE,
@@ -87,8 +103,16 @@ BIASED_RBF_CKA = RelationMeasure(
     says="The cosine between the centred Gaussian kernels of both runs; the bandwidth is relative "
     "to the median distance.",
     source="Kornblith et al. 2019",
-    note="It is far above 0 on noise: above 0.5 for 256 independent Gaussian rows of 1,024 "
-    "coordinates.",
+    formula=CENTRED_COSINE,
+    where=ROWS + " " + _GAUSSIAN + ".",
+    use_when="you compare with published numbers of this estimate.",
+    beware="It is far above 0 on noise: use rbf-cka, or compare with the chance level. The "
+    "bandwidth of published values is not always relative to the median distance.",
+    see_also=(
+        "rbf-cka",
+        "linear-cka-biased",
+    ),
+    note="It is above 0.5 for 256 independent Gaussian rows of 1,024 coordinates.",
     ignores=SCALED_SHAPE,
     parameter=1,
     parameter_name="median distances",

@@ -75,7 +75,13 @@ class Measure(ABC):
     says
         Definition.
     source
-        Publication.
+        Publications, by authors and year; `upto.core.references` has their entries.
+    formula, where
+        Value in sample as LaTeX, and the meaning of its symbols.
+    use_when, beware
+        When to choose it, and what it hides.
+    see_also
+        Names of related measures, without parameters.
     note
         Differences between implementations and other notes for the reference page.
     low, high
@@ -99,6 +105,11 @@ class Measure(ABC):
     title: str
     says: str
     source: str
+    formula: str = ""
+    where: str = ""
+    use_when: str = ""
+    beware: str = ""
+    see_also: tuple[str, ...] = ()
     note: str = ""
     low: float = 0.0
     high: float = 1.0
@@ -162,10 +173,12 @@ class MomentMeasure(Measure):
     ``score(fit, held)`` fits on one set of rows and scores on another; if `is_fitted` is false,
     nothing is fitted and `fit` is not used. If ``form(fit)`` is given, it returns the fit, which
     many sets of held-out rows share, and `score` is for the same rows twice. A parameter is passed
-    last. `prepare` transforms the rows of each run first, column by column.
+    last. `prepare` transforms the rows of each run first, column by column. `held_out` says what is
+    fitted and what is computed on the held-out rows.
     """
 
     score: Callable[..., float]
+    held_out: str = ""
     form: Callable[..., Form] | None = None
     is_fitted: bool = True
     prepare: Callable[[Float], Float] | None = None

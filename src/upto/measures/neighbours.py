@@ -7,13 +7,14 @@ ranks they occupy, which leaves the sum of inverse ranks unchanged.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from upto.measures.kinds import SCALED_SHAPE, Change, RelationMeasure, as_count
+from upto.measures.kinds import SCALED_SHAPE, Change, RelationMeasure
+from upto.measures.near_rows import near_rows, places_of, rank_rows
+from upto.measures.notation import ROWS, UNBIASED_PRODUCT
 from upto.measures.relations import ROUNDING, cosine_distances, euclidean_squares
 
 if TYPE_CHECKING:
@@ -22,42 +23,38 @@ if TYPE_CHECKING:
     from upto.core.array_types import Float, Index
     from upto.measures.kinds import Relation
 
-    Flags = NDArray[np.bool_]
-
 CONE = SCALED_SHAPE - {Change.TRANSLATION}
 """Transformations that preserve the angles between rows."""
 _PLACES = 2**22
-_SMALLEST_PART = 4
-"""Size of parts of a row below which their minima save no work."""
 
 
 def neighbours(distances: Float, scale: Float, k: float) -> Relation:
     """Return which rows are nearest to each row, and their number."""
-    is_near, _ = _nearest(distances, scale, k)
+    is_near, _ = near_rows(distances, scale, k)
     return is_near, np.count_nonzero(is_near, axis=1)
 
 
 def neighbour_ranks(distances: Float, scale: Float, k: float) -> Relation:
     """Return the ranks of the nearest rows, from one; zero for other rows."""
-    is_near, slack = _nearest(distances, scale, k)
+    is_near, slack = near_rows(distances, scale, k)
     ranks = np.zeros(distances.shape, dtype=np.float32)
     # If all rows tie, every row is a neighbour: ranks are computed in blocks to limit memory.
     block = max(1, _PLACES // len(ranks))
     for start in range(0, len(ranks), block):
         part = slice(start, start + block)
-        _rank(ranks[part], distances[part], is_near[part], slack[part])
+        rank_rows(ranks[part], distances[part], is_near[part], slack[part])
     return (ranks,)
 
 
 def neighbour_angles(distances: Float, scale: Float, k: float) -> Relation:
     """Return which rows are nearest by angle, and one minus the cosine to every row."""
-    is_near, _ = _nearest(distances, scale, k)
+    is_near, _ = near_rows(distances, scale, k)
     return is_near, distances.astype(np.float32)
 
 
 def neighbour_kernel(distances: Float, scale: Float, k: float) -> Relation:
     """Return the cosines to the nearest rows, zero for other rows, with unit self-similarity."""
-    is_near, _ = _nearest(distances, scale, k)
+    is_near, _ = near_rows(distances, scale, k)
     kernel = 1.0 - distances
     kernel[~is_near | (np.abs(kernel) <= ROUNDING)] = 0.0
     own = _local_alignment(kernel, kernel)
@@ -93,7 +90,7 @@ def ranked_neighbours(first: Relation, second: Relation, _: float) -> float:
     for the same number of shared rows, and is zero if there are none.
     """
     n = len(first[0])
-    row, column = _places((first[0] > 0.0) & (second[0] > 0.0))
+    row, column = places_of((first[0] > 0.0) & (second[0] > 0.0))
     own, other = (each[0][row, column].astype(np.float64) for each in (first, second))
     terms = 2.0 / ((own + other) * (1.0 + np.abs(own - other)))
     sums = np.bincount(row, weights=terms, minlength=n)
@@ -108,7 +105,7 @@ def second_order_cosine(first: Relation, second: Relation, _: float) -> float:
     Distances are one minus the cosine. A row whose distances are all zero scores 1 if they are zero
     in both runs and 0 if only in one.
     """
-    row, column = _places(first[0] | second[0])
+    row, column = places_of(first[0] | second[0])
     own, other = (each[1][row, column].astype(np.float64) for each in (first, second))
     product, own_square, other_square = (
         np.bincount(row, weights=terms, minlength=len(first[0]))
@@ -136,54 +133,13 @@ def _by_angle(rows: Float) -> Relation:
     return cosine_distances(rows), np.ones(len(rows))
 
 
-def _nearest(distances: Float, scale: Float, k: float) -> tuple[Flags, Float]:
-    """Return which rows are nearest, and the slack within which distances count as equal."""
-    _refuse_neighbours(k, len(distances))
-    np.fill_diagonal(distances, np.inf)
-    farthest = _smallest(distances, int(k))
-    slack = ROUNDING * (scale + farthest)
-    is_near = distances <= (farthest + slack)[:, None]
-    np.fill_diagonal(distances, 0.0)
-    np.fill_diagonal(is_near, val=False)
-    return is_near, slack
-
-
-def _smallest(distances: Float, k: int) -> Float:
-    """Return the k-th smallest number of each row."""
-    n_rows, width = distances.shape
-    n_parts = math.isqrt(k * width)
-    size = width // n_parts
-    if size < _SMALLEST_PART:
-        return np.partition(distances, k - 1, axis=1)[:, k - 1]
-    # It is in one of the k parts of the row with the smallest minima: their minima are k numbers no
-    # larger than any in the other parts.
-    parts = distances[:, : size * n_parts].reshape(n_rows, size, n_parts)
-    chosen = np.argpartition(parts.min(axis=1), k - 1, axis=1)[:, None, :k]
-    numbers = np.take_along_axis(parts, chosen, axis=2).reshape(n_rows, size * k)
-    rest = distances[:, size * n_parts :]
-    return np.partition(np.hstack([numbers, rest]), k - 1, axis=1)[:, k - 1]
-
-
-def _rank(ranks: NDArray[np.float32], distances: Float, is_near: Flags, slack: Float) -> None:
-    row, column = _places(is_near)
-    order = np.lexsort((distances[row, column], row))
-    row, column = row[order], column[order]
-    counts = np.count_nonzero(is_near, axis=1)
-    inverse = 1.0 / (np.arange(1, len(row) + 1) - (np.cumsum(counts) - counts)[row])
-    is_new = np.ones(len(row), dtype=np.bool_)
-    is_new[1:] = (np.diff(row) > 0) | (np.diff(distances[row, column]) > slack[row[1:]])
-    starts = np.flatnonzero(is_new)
-    sizes = np.diff(starts, append=len(row))
-    ranks[row, column] = np.repeat(sizes / np.add.reduceat(inverse, starts), sizes)
-
-
 def _shared(first: Relation, second: Relation) -> NDArray[np.intp]:
     shared: NDArray[np.intp] = np.count_nonzero(first[0] & second[0], axis=1)
     return shared
 
 
 def _shared_permuted(first: Relation, second: Relation, order: Index) -> NDArray[np.intp]:
-    row, column = _places(first[0])
+    row, column = places_of(first[0])
     kept = second[0][order[row], order[column]]
     return np.bincount(row[kept], minlength=len(order))
 
@@ -196,18 +152,12 @@ def _jaccard(shared: Index, first: Index, second: Index) -> float:
     return float(np.mean(shared / (first + second - shared)))
 
 
-def _places(flags: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    # Several times as fast as np.nonzero.
-    row, column = np.divmod(np.flatnonzero(flags), flags.shape[1])
-    return row, column
-
-
 def _local_alignment(first: Float, second: Float) -> float:
     n = len(first)
     if n < 4:
         return 0.0
     shared = (first != 0.0) & (second != 0.0)
-    row, column = _places(shared)
+    row, column = places_of(shared)
     own, other = (each[row, column].astype(np.float64) for each in (first, second))
     columns_of_own = np.bincount(column, weights=own, minlength=n)
     rows_of_other = np.bincount(row, weights=other, minlength=n)
@@ -216,14 +166,28 @@ def _local_alignment(first: Float, second: Float) -> float:
     return float(square - 2.0 * (columns_of_own @ rows_of_other) / (n - 2))
 
 
-def _refuse_neighbours(k: float, n_samples: int) -> None:
-    as_count(
-        k,
-        f"nearest rows requested from {n_samples} rows",
-        most=n_samples - 1,
-        up_to=f" to less than {n_samples}, or give more rows",
-    )
-
+_OVERLAP = r"\frac{1}{n} \sum_{i=1}^{n} \frac{\lvert N_i \cap M_i \rvert}{k}"
+_JACCARD = (
+    r"\frac{1}{n} \sum_{i=1}^{n} \frac{\lvert N_i \cap M_i \rvert}{\lvert N_i \cup M_i \rvert}"
+)
+_RANKS = (
+    r"\frac{1}{n} \sum_{i=1}^{n} \frac{1}{c_i} \sum_{j \in N_i \cap M_i} "
+    r"\frac{2}{(r_{ij} + s_{ij}) (1 + \lvert r_{ij} - s_{ij} \rvert)}, "
+    r"\qquad c_i = \sum_{l=1}^{\lvert N_i \cap M_i \rvert} \frac{1}{l}"
+)
+_NEAREST = (
+    "$N_i$ and $M_i$ are the $k$ rows nearest to row $i$ in the first and in the second run, by "
+    "Euclidean distance, and $n$ is the number of rows."
+)
+_NEAREST_BY_ANGLE = (
+    "$N_i$ and $M_i$ are the $k$ rows with the largest cosine to row $i$ in the first and in the "
+    "second run, and $n$ is the number of rows."
+)
+_TIES = "Rows tied at the $k$-th distance all count; $k$ is then the larger of both numbers."
+_RANKS_WHERE = (
+    "$r_{ij}$ and $s_{ij}$ are the ranks of row $j$ among the nearest of row $i$ in the two runs; "
+    "a row without shared neighbours adds 0."
+)
 
 _measure = partial(RelationMeasure, parameter=10, parameter_name="neighbours")
 
@@ -233,7 +197,18 @@ MUTUAL_NEIGHBOURS = _measure(
     says="The share of each row's k nearest rows that are also among its k nearest in the other "
     "run.",
     source="Huh et al. 2024",
-    note="Neighbours by Euclidean distance; all rows tied at the k-th distance are neighbours.",
+    formula=_OVERLAP,
+    where=_NEAREST + " " + _TIES,
+    use_when="the embedding is used for search, retrieval or clustering, where only near rows "
+    "matter.",
+    beware="It ignores everything beyond the nearest rows. It depends on $k$ and on the number "
+    "of rows: unrelated runs of $n$ rows score about $k / (n-1)$.",
+    see_also=(
+        "mutual-knn-cosine",
+        "jaccard-knn",
+        "rank-knn",
+        "rsa-euclidean-spearman",
+    ),
     ignores=SCALED_SHAPE,
     between=euclidean_squares,
     relate=neighbours,
@@ -246,6 +221,16 @@ MUTUAL_COSINE_NEIGHBOURS = _measure(
     says="The share of each row's k nearest rows that are also among its k nearest in the other "
     "run; the nearest rows have the largest cosine.",
     source="Huh et al. 2024",
+    formula=_OVERLAP,
+    where=_NEAREST_BY_ANGLE + " " + _TIES,
+    use_when="rows are searched by cosine.",
+    beware="A translation of a run changes its angles, so centre both runs or neither. It "
+    "depends on $k$ and on the number of rows.",
+    see_also=(
+        "mutual-knn",
+        "jaccard-knn-cosine",
+        "cknna",
+    ),
     note="The mutual_knn of platonic-rep, which normalises features.",
     ignores=CONE,
     between=_by_angle,
@@ -259,6 +244,16 @@ JACCARD_NEIGHBOURS = _measure(
     says="The number of rows among each row's k nearest in both runs, divided by the number among "
     "its k nearest in either run.",
     source="Schumacher et al. 2021",
+    formula=_JACCARD,
+    where=_NEAREST,
+    use_when="you compare with numbers of ReSi or of studies of node embeddings.",
+    beware="It is never above mutual-knn of the same rows and says little more. It depends on "
+    "$k$ and on the number of rows.",
+    see_also=(
+        "mutual-knn",
+        "jaccard-knn-cosine",
+        "rank-knn",
+    ),
     ignores=SCALED_SHAPE,
     between=euclidean_squares,
     relate=neighbours,
@@ -271,6 +266,15 @@ JACCARD_COSINE_NEIGHBOURS = _measure(
     says="The number of rows among each row's k nearest in both runs, divided by the number among "
     "its k nearest in either run; the nearest rows have the largest cosine.",
     source="Schumacher et al. 2021",
+    formula=_JACCARD,
+    where=_NEAREST_BY_ANGLE,
+    use_when="rows are searched by cosine, or you compare with numbers of ReSi.",
+    beware="It is never above mutual-knn-cosine of the same rows and says little more. A "
+    "translation of a run changes its angles.",
+    see_also=(
+        "mutual-knn-cosine",
+        "jaccard-knn",
+    ),
     note="The default of ReSi.",
     ignores=CONE,
     between=_by_angle,
@@ -283,6 +287,17 @@ RANKED_NEIGHBOURS = _measure(
     title="rank similarity of nearest neighbours",
     says="The agreement of the ranks of the rows that are among each row's k nearest in both runs.",
     source="Wang et al. 2022",
+    formula=_RANKS,
+    where=_NEAREST + " " + _RANKS_WHERE,
+    use_when="the order of the nearest rows matters, as in a list of search results.",
+    beware="Each row is compared with the best value for as many shared rows, so a single shared"
+    " row that is nearest in both runs scores 1. Rows at nearly equal distances exchange "
+    "ranks by chance.",
+    see_also=(
+        "mutual-knn",
+        "jaccard-knn",
+        "rank-knn-cosine",
+    ),
     ignores=SCALED_SHAPE,
     between=euclidean_squares,
     relate=neighbour_ranks,
@@ -294,6 +309,17 @@ RANKED_COSINE_NEIGHBOURS = _measure(
     says="The agreement of the ranks of the rows that are among each row's k nearest in both "
     "runs; the nearest rows have the largest cosine.",
     source="Wang et al. 2022",
+    formula=_RANKS,
+    where=_NEAREST_BY_ANGLE + " " + _RANKS_WHERE,
+    use_when="rows are searched by cosine and the order of the results matters.",
+    beware="Each row is compared with the best value for as many shared rows, so a single shared"
+    " row that is nearest in both runs scores 1. A translation of a run changes its "
+    "angles.",
+    see_also=(
+        "rank-knn",
+        "mutual-knn-cosine",
+        "jaccard-knn-cosine",
+    ),
     note="The default of ReSi.",
     ignores=CONE,
     between=_by_angle,
@@ -306,6 +332,20 @@ SECOND_ORDER_COSINE = _measure(
     says="The cosine between each row's cosine distances in the two runs to the rows among its k "
     "nearest in either.",
     source="Hamilton et al. 2016",
+    formula=r"\frac{1}{n} \sum_{i=1}^{n} \frac{d_i^\top e_i}{\lVert d_i \rVert \, \lVert e_i "
+    r"\rVert}"
+    "\n"
+    r"d_i = \left( 1 - \cos(x_i, x_j) \right)_{j \in N_i \cup M_i}, \quad e_i = \left( 1 -"
+    r" \cos(y_i, y_j) \right)_{j \in N_i \cup M_i}",
+    where=_NEAREST_BY_ANGLE,
+    use_when="the question is whether rows keep their distances to their neighbourhood, as for "
+    "word embeddings.",
+    beware="Distances are positive, so unrelated runs score close to 1: compare it with the "
+    "chance level. A translation of a run changes its angles.",
+    see_also=(
+        "mutual-knn-cosine",
+        "rsa-euclidean-pearson",
+    ),
     note="As in ReSi: cosine distances, not similarities, to the union of the neighbours.",
     ignores=CONE,
     between=_by_angle,
@@ -318,9 +358,29 @@ LOCAL_ALIGNMENT = _measure(
     says="Kernel alignment of the cosines between rows, restricted to pairs in which one row is "
     "among the k nearest of the other in both runs.",
     source="Huh et al. 2024, as in platonic-rep",
+    formula=(
+        r"\frac{h(K \odot M,\, L \odot M)}{\sqrt{h(K \odot A,\, K \odot A) \; h(L \odot B,\, L"
+        r" \odot B)}}"
+        "\n"
+    )
+    + UNBIASED_PRODUCT,
+    where=ROWS
+    + (
+        r" $K_{ij} = \cos(x_i, x_j)$ and $L_{ij} = \cos(y_i, y_j)$; $A_{ij}$ is 1 if row $j$ "
+        "is among the $k$ rows with the largest cosine to row $i$ in the first run and 0 "
+        r"otherwise, $B$ likewise in the second, $M = A \odot B$, and $\odot$ multiplies entry"
+        " by entry."
+    ),
+    use_when="you compare with numbers of platonic-rep.",
+    beware="It is neither symmetric nor bounded and depends on $k$ and on the number of rows: "
+    "mutual-knn-cosine asks the same and has neither fault.",
+    see_also=(
+        "mutual-knn-cosine",
+        "linear-cka",
+    ),
     note="As in the released code of platonic-rep, on rows of unit length: cosines are masked "
-    "without centring. It is not symmetric and can exceed 1, where it is clipped. The 1e-6 that "
-    "the code adds to the denominator is omitted.",
+    "without centring. Values above 1 are clipped. The 1e-6 that the code adds to the "
+    "denominator is omitted.",
     low=-1.0,
     ignores=CONE,
     symmetric=False,

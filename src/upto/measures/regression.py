@@ -9,6 +9,7 @@ import numpy as np
 from upto.engines import varying
 from upto.measures.kinds import MATCHING, SCALED_SHAPE, MomentMeasure
 from upto.measures.moments import HeldOutScore
+from upto.measures.notation import CENTRED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,10 +79,22 @@ LINEAR_R2 = MomentMeasure(
     says="The share of the variance of the second run that the best affine map of the first "
     "explains.",
     source="Kornblith et al. 2019",
-    note="Variances are summed over all coordinates first. Held out, the map and its intercept are "
-    "those of the fitted rows; if coordinates outnumber them, the map of minimum norm is used, "
-    "which rotates with the runs. Values below -1 count as -1. A second run without variance "
-    "scores 0. ReSi and Kornblith et al. predict the first run from the second.",
+    formula=r"1 - \frac{\min_A \lVert Y - X A \rVert_F^2}{\lVert Y \rVert_F^2}",
+    where=CENTRED + r" $\lVert\cdot\rVert_F^2$ is the sum of all squares.",
+    held_out="The map and its intercept are those of the fitted rows, and $Y$ is about its mean on"
+    " the held-out rows. If coordinates outnumber the fitted rows, the map of minimum "
+    "norm is used, which rotates with the runs. Values below -1 count as -1.",
+    use_when="one run is to be predicted from the other.",
+    beware="It has a direction: the first run can predict a second that does not predict the "
+    "first. In sample, unrelated runs score about $p / (n-1)$ for $n$ rows and $p$ "
+    "coordinates of the first run.",
+    see_also=(
+        "r2-cebra",
+        "mean-cca",
+        "procrustes",
+    ),
+    note="Variances are summed over all coordinates first. A second run without variance scores 0."
+    " ReSi and Kornblith et al. predict the first run from the second.",
     low=-1.0,
     ignores=SCALED_SHAPE,
     symmetric=False,
@@ -94,10 +107,24 @@ MEAN_COLUMN_R2 = MomentMeasure(
     says="The mean over the coordinates of the second run of the share of variance that the best "
     "affine map of the first explains.",
     source="Schneider et al. 2023",
+    formula=r"\frac{1}{q} \sum_{j=1}^{q} \left( 1 - \frac{\min_a \lVert y_j - X a \rVert^2}{\lVert"
+    r" y_j \rVert^2} \right)",
+    where=CENTRED + " $y_j$ are the $q$ columns of $Y$ that vary.",
+    held_out="The map and its intercept are those of the fitted rows. If coordinates outnumber the"
+    " fitted rows, the map has minimum norm on coordinates scaled to unit variance, so "
+    "their scales do not matter.",
+    use_when="you compare with consistency scores of CEBRA, or each coordinate of the second run "
+    "should count alike.",
+    beware="A coordinate that hardly varies counts as much as any other. In sample, unrelated "
+    "runs score about $p / (n-1)$ for $n$ rows and $p$ coordinates of the first run.",
+    see_also=(
+        "r2",
+        "mean-cca",
+        "svcca-standardised",
+    ),
     note="In sample it is the consistency score of CEBRA, i.e. the score of scikit-learn's "
     "LinearRegression. Coordinates without variance are dropped; scikit-learn counts them as "
-    "explained. Held out as for r2, but if coordinates outnumber the fitted rows, the map has "
-    "minimum norm on coordinates scaled to unit variance, so their scales do not matter.",
+    "explained.",
     low=-1.0,
     ignores=MATCHING,
     symmetric=False,

@@ -15,6 +15,7 @@ from upto.core import InputError
 from upto.measures.factors import nearest_orthogonal
 from upto.measures.kinds import SCALED_SHAPE, SHAPE, MomentMeasure
 from upto.measures.moments import HeldOutScore
+from upto.measures.notation import CENTRED, NORMS, NUCLEAR_COSINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,11 +144,26 @@ PROCRUSTES = MomentMeasure(
     says="The distance between both runs, each centred and scaled to unit Frobenius norm, after "
     "the best rotation or reflection.",
     source="Ding et al. 2021; Williams et al. 2021",
+    formula=r"\min_{Q^\top Q = I} \left\lVert \frac{X Q}{\lVert X \rVert_F} - \frac{Y}{\lVert Y "
+    r"\rVert_F} \right\rVert_F = \sqrt{2 - 2 \, \frac{\lVert X^\top Y \rVert_*}{\lVert X "
+    r"\rVert_F \, \lVert Y \rVert_F}}",
+    where=CENTRED + " " + NORMS,
+    held_out="Means and rotation are fitted; size is that of the held-out rows about the fitted "
+    "means. It is then at most 2 and no metric.",
+    use_when="the runs should be equal up to rotation, translation and scale, and wide directions "
+    "should count more.",
+    beware="A few wide directions decide the value. Scale is removed, so it does not show that "
+    "one run is larger than the other: `upto compare` up to a rigid motion does.",
+    see_also=(
+        "angular-procrustes",
+        "shape",
+        "linear-cka",
+    ),
     note="It is a metric in sample only. In sample it is at most √2, the distance of runs with "
-    "nothing in common; held out, with the rotation of other rows, at most 2. A run without "
-    "variance has no shape: its distance to every run, itself included, is √2. The narrower run "
-    "is padded with zeros. Ding et al. use the square of this distance, anatome half the square, "
-    "netrep the angle: see angular-procrustes.",
+    "nothing in common. A run without variance has no shape: its distance to every run, "
+    "itself included, is √2. The narrower run is padded with zeros. Ding et al. use the "
+    "square of this distance, anatome half the square, netrep the angle: see "
+    "angular-procrustes.",
     high=2.0,
     closer="lower",
     ignores=SCALED_SHAPE,
@@ -160,9 +176,22 @@ ANGULAR_PROCRUSTES = MomentMeasure(
     title="angular Procrustes distance",
     says="The angle between both runs, each centred, after the best rotation or reflection.",
     source="Williams et al. 2021",
-    note="It is a metric in sample only, and the distance of netrep at alpha 1, also held out. In "
-    "sample it is at most π/2, the distance between runs with nothing in common. A run without "
-    "variance has no shape: its distance to every run, itself included, is π/2.",
+    formula=r"\arccos \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \, \lVert Y \rVert_F}",
+    where=CENTRED + " " + NORMS,
+    held_out="Means and rotation are fitted; size is that of the held-out rows about the fitted "
+    "means. It is then at most π and no metric.",
+    use_when="distances between many runs are to be embedded, clustered or averaged, as with "
+    "netrep.",
+    beware="It orders pairs of runs exactly as procrustes does, so reporting both adds nothing. "
+    "A few wide directions decide the value.",
+    see_also=(
+        "procrustes",
+        "shape",
+        "shape-netrep",
+    ),
+    note="It is a metric in sample only, and the distance of netrep at alpha 1. In sample it is at"
+    " most π/2, the distance between runs with nothing in common. A run without variance has "
+    "no shape: its distance to every run, itself included, is π/2.",
     high=math.pi,
     closer="lower",
     ignores=SCALED_SHAPE,
@@ -176,10 +205,30 @@ SHAPE_DISTANCE = MomentMeasure(
     says="The angle between both runs after the best rotation or reflection, with each direction "
     "first scaled by alpha + (1 - alpha) × typical deviation / its own deviation.",
     source="Williams et al. 2021",
+    formula=r"\arccos "
+    + NUCLEAR_COSINE
+    + r", \qquad \tilde X = X V \left( \alpha I + (1 - \alpha)\, \bar s\, S^{-1} \right)",
+    where=CENTRED
+    + (
+        r" $X = U S V^\top$ is its singular value decomposition without zeros, $\bar s$ the "
+        r"root of the mean of its squared singular values and $\alpha$ the parameter; likewise"
+        " for $Y$. "
+    )
+    + NORMS,
+    held_out="Means, stretches and rotation are fitted. It is no metric.",
+    use_when="a metric between mean-cca and procrustes is wanted, with narrow directions enlarged "
+    "in part.",
+    beware="alpha decides how much narrow directions count: report it, and compare values of one"
+    " alpha only.",
+    see_also=(
+        "angular-procrustes",
+        "shape-netrep",
+        "rcca",
+    ),
     note="It is a metric in sample only. At 1 it is angular-procrustes; at 0 runs are whitened, "
-    "and it is invariant to every affine map. The typical deviation is the root of the mean "
-    "variance of directions with variance. Between 0 and 1 netrep uses one instead, in the units "
-    "of the rows: see shape-netrep. Both agree for runs whose squares sum to one per direction.",
+    "and it is invariant to every affine map. Between 0 and 1 netrep uses one instead of the "
+    "typical deviation, in the units of the rows: see shape-netrep. Both agree for runs whose"
+    " squares sum to one per direction.",
     high=math.pi,
     closer="lower",
     ignores=SCALED_SHAPE,
@@ -195,9 +244,26 @@ NETREP_SHAPE_DISTANCE = MomentMeasure(
     says="The angle between both runs after the best rotation or reflection, with each direction "
     "first scaled by alpha + (1 - alpha) / its norm, summed over the rows.",
     source="Williams et al. 2021, netrep",
+    formula=r"\arccos "
+    + NUCLEAR_COSINE
+    + r", \qquad \tilde X = X V \left( \alpha I + (1 - \alpha)\, S^{-1} \right)",
+    where=CENTRED
+    + (
+        r" $X = U S V^\top$ is its singular value decomposition without zeros and $\alpha$ the"
+        " parameter; likewise for $Y$. "
+    )
+    + NORMS,
+    held_out="Means, stretches and rotation are fitted, as by LinearMetric of netrep. It is no "
+    "metric.",
+    use_when="you compare with numbers of netrep at an alpha between 0 and 1.",
+    beware="Between 0 and 1 it depends on the units and on the number of rows: a larger scale or"
+    " more rows act like a higher alpha.",
+    see_also=(
+        "shape",
+        "angular-procrustes",
+    ),
     note="It is a metric in sample only, and LinearMetric of netrep for runs without dead "
-    "directions, also held out. Between 0 and 1 it depends on the scale and on the number of rows: "
-    "a larger scale or more rows act like a higher alpha.",
+    "directions.",
     high=math.pi,
     closer="lower",
     ignores=SHAPE,

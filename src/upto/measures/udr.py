@@ -116,11 +116,25 @@ UDR = MomentMeasure(
     says="The mean, over varying coordinates of both runs, of the largest rank correlation with a "
     "coordinate of the other run, times its share of the sum of all of them.",
     source="Duan et al. 2020",
+    formula=r"\frac{1}{2q} \sum_{k=1}^{q} \frac{\left( \max_j R_{jk} \right)^2}{\sum_j R_{jk}} + "
+    r"\frac{1}{2p} \sum_{j=1}^{p} \frac{\left( \max_k R_{jk} \right)^2}{\sum_k R_{jk}}"
+    "\n"
+    r"R_{jk} = \left\lvert \operatorname{corr}(\operatorname{rank} x_j, "
+    r"\operatorname{rank} y_k) \right\rvert",
+    where="$x_j$ and $y_k$ are the $p$ and $q$ columns of the two runs that vary; ties share "
+    "their mean rank.",
+    use_when="runs of one model are to be ranked without labels: disentangled ones tend to agree "
+    "coordinate by coordinate.",
+    beware="A run scores 1 with itself only if its coordinates are uncorrelated, and noise does "
+    "not score 0. Agreement is no proof of disentanglement.",
+    see_also=(
+        "mcc-spearman",
+        "mcc",
+    ),
     ignores=MATCHING | {Change.MONOTONE},
     score=relative_strength,
     is_fitted=False,
     prepare=ranks,
     note="The Spearman variant of disentanglement_lib, with every varying coordinate counted as "
-    "informative; `udr_scores` accepts other masks and several runs. A run scores 1 with itself "
-    "only if its coordinates are uncorrelated. Nothing is fitted, and noise does not score 0.",
+    "informative; `udr_scores` accepts other masks and several runs.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,19 @@ class Report:
     ------
     InputError
         If there are no results.
+
+    See Also
+    --------
+    upto.core.Result : What it shows.
+    upto.Table : Its tables on their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> result = upto.inspect(np.random.default_rng(0).normal(size=(100, 3)), ica=False)
+    >>> "<html" in upto.Report([result]).html()
+    True
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
@@ -70,7 +84,9 @@ class Report:
         return path
 
     def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self.results)
+        # A document of its own: neither its style nor its script reaches the notebook.
+        page = html.escape(self.html())
+        return f'<iframe title="Report" srcdoc="{page}" style="width:100%;height:40em"></iframe>'
 
 
 def _environment() -> jinja2.Environment:

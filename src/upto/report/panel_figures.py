@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from upto.core import Marks, Panel
@@ -46,24 +47,28 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(panel.y, parse_math=False)
     if panel.x_log:
         axes.set_xscale("log")
-        _mark_short(axes, [value for marks in panel.marks for value in marks.x])
+        _mark_short(axes.xaxis, [value for marks in panel.marks for value in marks.x])
     if panel.y_log:
         axes.set_yscale("log")
+        _mark_short(axes.yaxis, [value for marks in panel.marks for value in marks.y])
     elif panel.y_zero:
+        # The margin is of the height that is shown, from zero on.
+        axes.update_datalim([(0.0, 0.0)], updatex=False)
+        axes.autoscale_view(scalex=False)
         axes.set_ylim(bottom=0.0)
     chart.plain(axes, grid="both")
     if len(panel.marks) > 1:
         chart.legend(axes)
 
 
-def _mark_short(axes: Axes, values: Sequence[float]) -> None:
+def _mark_short(axis: Axis, values: Sequence[float]) -> None:
     """Write round numbers on an axis of few decades, where those of Matplotlib overlap."""
     positive = [value for value in values if value > 0]
     if not positive or max(positive) > _DECADES * min(positive):
         return
     ticks = log_scale(positive).ticks
-    axes.set_xticks(ticks, labels=tick_texts(ticks, logarithmic=True))
-    axes.set_xticks([], minor=True)
+    axis.set_ticks(ticks, labels=tick_texts(ticks, logarithmic=True))
+    axis.set_ticks([], minor=True)
 
 
 def _draw(axes: Axes, marks: Marks, colour: str) -> None:

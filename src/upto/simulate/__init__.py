@@ -1,6 +1,14 @@
 """Simulated data with ground truth: sources, mixings and screens."""
 
 from upto.simulate.clusters import Clusters, draw_clusters
+from upto.simulate.distributions import (
+    SOURCES,
+    Source,
+    bimodal,
+    generalised_normal,
+    sparse,
+    student_t,
+)
 from upto.simulate.mixings import (
     LeakyMixing,
     LinearMixing,
@@ -14,18 +22,9 @@ from upto.simulate.plate_effects import ScreenEffects
 from upto.simulate.plate_layouts import CONTROL, GUIDES, PlateLayout
 from upto.simulate.plates import SCREEN_MIXINGS, Screen, draw_screen
 from upto.simulate.random_mixings import MIXINGS, draw_mixing
-from upto.simulate.sources import (
-    SOURCES,
-    Source,
-    Sources,
-    bimodal,
-    draw_ball,
-    draw_sources,
-    generalised_normal,
-    sparse,
-    student_t,
-)
-from upto.simulate.warps import ball_inversion, radial_warp, shear_wave, spiral, twist
+from upto.simulate.sources import Sources, draw_ball, draw_sources
+from upto.simulate.twists import spiral, twist
+from upto.simulate.warps import ball_inversion, radial_warp, shear_wave
 
 __all__ = [
     "CONTROL",

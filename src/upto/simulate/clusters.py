@@ -23,6 +23,10 @@ class Clusters:
         The probability of each class.
     means, variances
         One row per class, one column per source; the covariance within a class is diagonal.
+
+    See Also
+    --------
+    draw_clusters : Returns it.
     """
 
     rows: Float
@@ -55,8 +59,25 @@ def draw_clusters(
     seed
         Seed of the random number generator.
 
+    Returns
+    -------
+    Clusters
+        The rows with their classes, and the parameters.
+
+    See Also
+    --------
+    draw_sources : Sources that are independent without classes.
+    upto.theory.check_prior : Whether a mixture identifies its coordinates.
+    upto.mixture : The question for trained models.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
+
     Examples
     --------
+    >>> from upto.simulate import draw_clusters
     >>> drawn = draw_clusters(100, 2, n_classes=3, seed=0)
     >>> (drawn.weights @ (drawn.means**2 + drawn.variances)).round(12).tolist()
     [1.0, 1.0]

@@ -39,6 +39,13 @@ class Mixing(ABC):
         if it is valid everywhere.
     keeps_balls
         Whether that ball and those within it are mapped onto balls, so both supports are convex.
+
+    See Also
+    --------
+    draw_mixing : Random ones by name.
+    linear_mixing : A matrix with given singular values.
+    leaky_mixing : A network.
+    compose : Several in turn.
     """
 
     n_in: int
@@ -77,7 +84,13 @@ class Mixing(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearMixing(Mixing):
-    """Rows times a matrix, plus a translation."""
+    """Rows times a matrix, plus a translation.
+
+    See Also
+    --------
+    linear_mixing : Draws one with given singular values.
+    rigid_mixing : Draws an isometry.
+    """
 
     matrix: Float
     translation: Float
@@ -94,7 +107,12 @@ class LinearMixing(Mixing):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LeakyMixing(Mixing):
-    """Orthogonal layers without bias, with a LeakyReLU between consecutive layers."""
+    """Orthogonal layers without bias, with a LeakyReLU between consecutive layers.
+
+    See Also
+    --------
+    leaky_mixing : Draws one.
+    """
 
     weights: tuple[Float, ...]
     leak: float
@@ -149,8 +167,27 @@ class Composition(Mixing):
 def rigid_mixing(n_in: int, *, n_out: int | None = None, seed: int) -> LinearMixing:
     """Return a random rotation or reflection, into `n_out` coordinates if given.
 
+    Parameters
+    ----------
+    n_in, n_out
+        Input and output width; equal by default.
+    seed
+        Seed of the random number generator.
+
+    Returns
+    -------
+    LinearMixing
+        An isometry, of constant L = 0.
+
+    See Also
+    --------
+    linear_mixing : The same with other singular values.
+    upto.testing.random_element : Random elements of groups as arrays.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from upto.simulate import rigid_mixing
     >>> mixing = rigid_mixing(3, n_out=5, seed=0)
     >>> points = np.eye(3)
     >>> bool(np.allclose(mixing.inverse(mixing(points)), points)), mixing.lipschitz
@@ -164,8 +201,28 @@ def linear_mixing(
 ) -> LinearMixing:
     """Return a random matrix with these singular values.
 
+    Parameters
+    ----------
+    singular_values
+        Positive numbers, as many as inputs.
+    n_out
+        Output width; that of the input by default.
+    seed
+        Seed of the singular vectors.
+
+    Returns
+    -------
+    LinearMixing
+        The map, of constant Λ = max(σ₊, 1/σ₋).
+
+    See Also
+    --------
+    rigid_mixing : All singular values are one.
+    draw_mixing : A matrix, or another map, for a given constant.
+
     Examples
     --------
+    >>> from upto.simulate import linear_mixing
     >>> linear_mixing([2.0, 1.0, 0.25], seed=0).lipschitz
     3.0
     """
@@ -178,7 +235,7 @@ def linear_mixing(
 
 
 def leaky_mixing(widths: Sequence[int], *, leak: float, seed: int) -> LeakyMixing:
-    """Return a random network of orthogonal layers with LeakyReLUs between them.
+    r"""Return a random network of orthogonal layers with LeakyReLUs between them.
 
     Its constant is at most the product of 1/leak over the LeakyReLUs. This is exact without
     LeakyReLUs and for one after a square layer; for deeper or wider networks it is an upper bound.
@@ -192,8 +249,28 @@ def leaky_mixing(widths: Sequence[int], *, leak: float, seed: int) -> LeakyMixin
     seed
         Seed of the weights.
 
+    Returns
+    -------
+    LeakyMixing
+        The network.
+
+    See Also
+    --------
+    upto.theory.leaky_bound : The same bound as a promise.
+    upto.theory.certify_network : The bound for weights that are not orthogonal.
+    draw_mixing : Smooth maps with an exact constant.
+
+    Notes
+    -----
+    For leak α and k LeakyReLUs, Λ is at most
+
+    .. math::
+
+        1 + L = \alpha^{-k}
+
     Examples
     --------
+    >>> from upto.simulate import leaky_mixing
     >>> mixing = leaky_mixing((2, 8, 8), leak=0.8, seed=0)
     >>> mixing.n_out, mixing.lipschitz, mixing.attained
     (8, 0.25, False)
@@ -225,8 +302,27 @@ def compose(*parts: Mixing) -> Mixing:
     The product of the constants is an upper bound, and exact if all but one are isometries. The
     `radius` is that of the first part: make sure that images stay within those of the others.
 
+    Parameters
+    ----------
+    *parts
+        Mixings, each as wide as the one before.
+
+    Returns
+    -------
+    Mixing
+        The composition.
+
+    See Also
+    --------
+    draw_mixing : Mixings to compose.
+
+    Notes
+    -----
+    Constants multiply: Λ is at most the product of those of the parts.
+
     Examples
     --------
+    >>> from upto.simulate import compose, linear_mixing
     >>> both = compose(linear_mixing([2.0, 1.0], seed=0), linear_mixing([1.5, 1.0], seed=1))
     >>> both.lipschitz, both.attained
     (2.0, False)

@@ -39,6 +39,18 @@ class ScreenEffects:
         Shift of wells on the edge of a plate along the first technical factor.
     observed_offset, observed_scale
         The same as `plate_offset` and `plate_scale`, for every observed coordinate after mixing.
+
+    See Also
+    --------
+    draw_screen : Draws a screen with these effects.
+    PlateLayout : Layout of the plates.
+
+    Examples
+    --------
+    >>> from upto.simulate import ScreenEffects, draw_screen
+    >>> screen = draw_screen(effects=ScreenEffects(n_biological=2, n_technical=3), seed=0)
+    >>> screen.biological, screen.technical
+    ((0, 1), (2, 3, 4))
     """
 
     n_biological: int = 4

@@ -49,6 +49,18 @@ class PlateLayout:
         at 0, guides are independent of plates. Wells excluded this way become controls.
     fixed_wells
         Whether a well has the same guide on every plate, instead of changing guides.
+
+    See Also
+    --------
+    draw_screen : Draws a screen in this layout.
+    ScreenEffects : Effects of guides and plates.
+
+    Examples
+    --------
+    >>> from upto.simulate import PlateLayout, draw_screen
+    >>> layout = PlateLayout(n_experiments=1, n_plates=3, n_wells=40)
+    >>> draw_screen(layout, seed=0).rows.shape
+    (120, 32)
     """
 
     n_experiments: int = 4

@@ -31,8 +31,8 @@ from upto.simulate.sources import draw_sources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from upto.simulate.distributions import Source
     from upto.simulate.plate_layouts import Wells
-    from upto.simulate.sources import Source
 
 Array = NDArray[Any]
 
@@ -64,6 +64,10 @@ class Screen:
         Batches, and the offset of every factor in each, one row per batch.
     mixing
         Map from factors to rows, before noise and plate effects on rows.
+
+    See Also
+    --------
+    draw_screen : Returns it.
     """
 
     rows: Array
@@ -174,8 +178,27 @@ def draw_screen(
     seed
         Seed of the random number generator.
 
+    Returns
+    -------
+    Screen
+        The rows with their columns, and the truth behind them.
+
+    Raises
+    ------
+    InputError
+        If factors, features or mixing do not fit each other, or a number is out of range.
+
+    See Also
+    --------
+    PlateLayout : Layout of the plates.
+    ScreenEffects : Effects of guides and plates.
+    upto.batches : The question that screens are drawn for.
+    upto.corrections.BiologyComponents : A correction that keeps biological components.
+
     Examples
     --------
+    >>> import numpy as np
+    >>> from upto.simulate import draw_screen
     >>> screen = draw_screen(seed=0)
     >>> screen.rows.shape, screen.biological, screen.technical
     ((2304, 32), (0, 1, 2, 3), (4, 5, 6, 7))

@@ -8,7 +8,8 @@ import numpy as np
 
 from upto.core import InputError
 from upto.simulate.mixings import Mixing, compose, leaky_mixing, linear_mixing, rigid_mixing
-from upto.simulate.warps import ball_inversion, radial_warp, shear_wave, spiral, twist
+from upto.simulate.twists import spiral, twist
+from upto.simulate.warps import ball_inversion, radial_warp, shear_wave
 
 Maker = Callable[[int, float, float, int], Mixing]
 
@@ -40,8 +41,21 @@ def draw_mixing(
     seed
         Seed of the random number generator.
 
+    Returns
+    -------
+    Mixing
+        The map, with its inverse and its Jacobian.
+
+    See Also
+    --------
+    draw_ball : Points on which the constant holds.
+    radial_warp : One kind by itself, as are `twist`, `spiral`, `ball_inversion` and `shear_wave`.
+    compose : Several maps in turn.
+    upto.lipschitz : Measures the constant of a decoder.
+
     Examples
     --------
+    >>> from upto.simulate import draw_mixing
     >>> mixing = draw_mixing("twist", 4, lipschitz=0.1, n_out=10, seed=0)
     >>> mixing.n_out, mixing.lipschitz, mixing.attained, mixing.keeps_balls
     (10, 0.1, True, True)

@@ -29,10 +29,10 @@ class RadialWarp(Mixing):
     frequency: float
 
     def _map(self, points: Float) -> Float:
-        return points * (1 + self.amplitude * self._across(_norms(points)))
+        return points * (1 + self.amplitude * self._across(norms(points)))
 
     def _inverse(self, images: Float) -> Float:
-        sizes = _norms(images)
+        sizes = norms(images)
         reach = self.amplitude / self.frequency
         low, high = np.maximum(sizes - reach, 0.0), sizes + reach
         radii = sizes.copy()
@@ -49,7 +49,7 @@ class RadialWarp(Mixing):
         return np.asarray(images / (1 + self.amplitude * self._across(radii)))
 
     def _jacobian(self, points: Float) -> Float:
-        radii, directions = _polar(points)
+        radii, directions = polar(points)
         across = 1 + self.amplitude * self._across(radii)
         along = 1 + self.amplitude * np.cos(self.frequency * radii)
         rays = directions[:, :, None] * directions[:, None, :]
@@ -59,57 +59,6 @@ class RadialWarp(Mixing):
 
     def _across(self, radii: Float) -> Float:
         return np.asarray(np.sinc(self.frequency * radii / math.pi))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Twist(Mixing):
-    """Map that rotates every sphere about zero by an angle that depends on its radius.
-
-    The angle is k·|x|²/(2R²), or k·log|x| for a spiral: the time-one map of a divergence-free flow,
-    since every sphere keeps its volume.
-    """
-
-    generator: Float
-    shear: float
-    is_spiral: bool
-
-    def _map(self, points: Float) -> Float:
-        return self._turned(points, self._angles(_norms(points)))
-
-    def _inverse(self, images: Float) -> Float:
-        return self._turned(images, -self._angles(_norms(images)))
-
-    def _jacobian(self, points: Float) -> Float:
-        radii, directions = _polar(points)
-        angles, shears = self._angles(radii), self._shears(radii)
-        # The derivative of x ↦ exp(angle·G)·x is exp(angle·G)·(I + shear·G·x̂·x̂ᵀ).
-        columns = (
-            np.eye(self.n_in)
-            + (shears * (directions @ self.generator))[:, :, None] * (directions[:, None, :])
-        )
-        turned = self._turned(
-            columns.swapaxes(1, 2).reshape(-1, self.n_in), np.repeat(angles, self.n_in, axis=0)
-        )
-        return np.asarray(turned.reshape(-1, self.n_in, self.n_in).swapaxes(1, 2))
-
-    def _turned(self, points: Float, angles: Float) -> Float:
-        moved = points @ self.generator
-        planes = -moved @ self.generator
-        return np.asarray(points + (np.cos(angles) - 1) * planes + np.sin(angles) * moved)
-
-    def _angles(self, radii: Float) -> Float:
-        if self.is_spiral:
-            return self.shear * np.log(np.where(radii > 0, radii, 1.0))
-        return np.asarray(self.shear * (radii / self._size) ** 2 / 2)
-
-    def _shears(self, radii: Float) -> Float:
-        if self.is_spiral:
-            return np.where(radii > 0, self.shear, 0.0)
-        return np.asarray(self.shear * (radii / self._size) ** 2)
-
-    @property
-    def _size(self) -> float:
-        return 1.0 if self.radius is None else self.radius
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,15 +117,47 @@ class ShearWave(Mixing):
 
 
 def radial_warp(n: int, *, lipschitz: float, radius: float = 1.0) -> RadialWarp:
-    """Return a radial warp; its constant is attained at half of `radius` and valid everywhere.
+    r"""Return a radial warp; its constant is attained at half of `radius` and valid everywhere.
+
+    Parameters
+    ----------
+    n
+        Number of coordinates.
+    lipschitz
+        L, at least 0.
+    radius
+        Radius R on which the wave has one period.
+
+    Returns
+    -------
+    Mixing
+        The map.
+
+    See Also
+    --------
+    draw_mixing : The same by name, in a random orientation.
+    ball_inversion : Another map of the ball onto itself.
+
+    Notes
+    -----
+    With Λ = 1 + L,
+
+    .. math::
+
+        x' = x \left( 1 + a \, \frac{\sin(\omega |x|)}{\omega |x|} \right), \qquad
+        a = 1 - \frac{1}{\Lambda}, \quad \omega = \frac{2 \pi}{R}
+
+    stretches by 1 + a cos(ω\|x\|) along the ray, which is least, 1/Λ, at \|x\| = R/2.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from upto.simulate import radial_warp
     >>> warp = radial_warp(2, lipschitz=0.25, radius=2.0)
     >>> float(np.linalg.svd(warp.jacobian([[1.0, 0.0]]), compute_uv=False).min().round(12))
     0.8
     """
-    _check(n, lipschitz, radius, least=1)
+    check_warp(n, lipschitz, radius, least=1)
     return RadialWarp(
         n_in=n,
         n_out=n,
@@ -188,33 +169,51 @@ def radial_warp(n: int, *, lipschitz: float, radius: float = 1.0) -> RadialWarp:
     )
 
 
-def twist(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) -> Twist:
-    """Return a smooth twist; its constant is valid on the ball and attained on its surface."""
-    _check(n, lipschitz, radius, least=2)
-    return _twist(n, lipschitz, radius, seed)
-
-
-def spiral(n: int, *, lipschitz: float, seed: int) -> Twist:
-    """Return a logarithmic spiral, with the same singular values at every point except zero.
-
-    In odd dimensions they are largest perpendicular to the axis. At zero the map is continuous but
-    not differentiable.
-    """
-    _check(n, lipschitz, 1.0, least=2)
-    return _twist(n, lipschitz, None, seed)
-
-
 def ball_inversion(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) -> BallInversion:
-    """Return a conformal map of the ball onto itself; its constant is attained at two poles.
+    r"""Return a conformal map of the ball onto itself; its constant is attained at two poles.
+
+    Parameters
+    ----------
+    n
+        Number of coordinates.
+    lipschitz
+        L, at least 0.
+    radius
+        Radius R of the ball.
+    seed
+        Seed of the axis through the two poles.
+
+    Returns
+    -------
+    Mixing
+        The map, which is its own inverse.
+
+    See Also
+    --------
+    draw_mixing : The same by name.
+    radial_warp : Another map of the ball onto itself, not conformal.
+    upto.theory.conformal_factor : Another conformal map, of images.
+
+    Notes
+    -----
+    With the axis e and t = L/(2 + L), the stretch is the same in all directions:
+
+    .. math::
+
+        \frac{1 - t^2}{| t x / R - e |^2}
+
+    It is Λ at x = R e and 1/Λ at x = -R e.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from upto.simulate import ball_inversion
     >>> mixing = ball_inversion(3, lipschitz=0.5, seed=0)
     >>> points = np.eye(3)
     >>> np.linalg.norm(mixing(points), axis=1).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
-    _check(n, lipschitz, radius, least=1)
+    check_warp(n, lipschitz, radius, least=1)
     direction = orthonormal_rows(random_stream(seed, "mixing", "inversion"), 1, n)[0]
     return BallInversion(
         n_in=n,
@@ -230,8 +229,50 @@ def ball_inversion(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) 
 
 
 def shear_wave(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) -> ShearWave:
-    """Return a shear wave; its constant is attained at zero and valid everywhere."""
-    _check(n, lipschitz, radius, least=2)
+    r"""Return a shear wave; its constant is attained at zero and valid everywhere.
+
+    Parameters
+    ----------
+    n
+        Number of coordinates, at least 2.
+    lipschitz
+        L, at least 0.
+    radius
+        Half the wavelength.
+    seed
+        Seed of the two directions.
+
+    Returns
+    -------
+    Mixing
+        The map.
+
+    See Also
+    --------
+    draw_mixing : The same by name.
+    twist : Another map that keeps volumes.
+
+    Notes
+    -----
+    With orthonormal u and v, and Λ = 1 + L,
+
+    .. math::
+
+        x' = x + a \sin(\omega \, v \cdot x) \, u, \qquad
+        \omega = \frac{\pi}{R}, \quad a \, \omega = \Lambda - 1 / \Lambda
+
+    whose singular values at zero are Λ and 1/Λ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.simulate import shear_wave
+    >>> mixing = shear_wave(2, lipschitz=0.5, seed=0)
+    >>> values = np.linalg.svd(mixing.jacobian([[0.0, 0.0]]), compute_uv=False)
+    >>> values.round(6).tolist()
+    [[1.5, 0.666667]]
+    """
+    check_warp(n, lipschitz, radius, least=2)
     slide, front = orthonormal_rows(random_stream(seed, "mixing", "wave"), 2, n)
     frequency = math.pi / radius
     return ShearWave(
@@ -241,43 +282,29 @@ def shear_wave(n: int, *, lipschitz: float, radius: float = 1.0, seed: int) -> S
         attained=True,
         slide=slide,
         front=front,
-        amplitude=_shear(lipschitz) / frequency,
+        amplitude=shear_size(lipschitz) / frequency,
         frequency=frequency,
     )
 
 
-def _twist(n: int, lipschitz: float, radius: float | None, seed: int) -> Twist:
-    planes = np.zeros((n, n))
-    first = np.arange(0, n - 1, 2)
-    planes[first, first + 1], planes[first + 1, first] = 1.0, -1.0
-    frame = orthonormal_rows(random_stream(seed, "mixing", "twist"), n, n)
-    return Twist(
-        n_in=n,
-        n_out=n,
-        lipschitz=lipschitz,
-        attained=True,
-        radius=radius,
-        keeps_balls=True,
-        generator=frame.T @ planes @ frame,
-        shear=_shear(lipschitz),
-        is_spiral=radius is None,
-    )
-
-
-def _shear(lipschitz: float) -> float:
+def shear_size(lipschitz: float) -> float:
+    """Return the size of the shear whose singular values are 1 + L and 1/(1 + L)."""
     return (1 + lipschitz) - 1 / (1 + lipschitz)
 
 
-def _norms(points: Float) -> Float:
+def norms(points: Float) -> Float:
+    """Return the length of each row, as a column."""
     return np.asarray(np.linalg.norm(points, axis=1, keepdims=True))
 
 
-def _polar(points: Float) -> tuple[Float, Float]:
-    radii = _norms(points)
+def polar(points: Float) -> tuple[Float, Float]:
+    """Return the length of each row and its direction; zero for the zero row."""
+    radii = norms(points)
     return radii, points / np.where(radii > 0, radii, 1.0)
 
 
-def _check(n: int, lipschitz: float, radius: float, *, least: int) -> None:
+def check_warp(n: int, lipschitz: float, radius: float, *, least: int) -> None:
+    """Refuse dimensions, constants and radii of which no map exists."""
     if n < least:
         message = f"{n} dimensions are too few for this map: it needs {least} or more."
         raise InputError(message)

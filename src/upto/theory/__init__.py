@@ -1,24 +1,24 @@
 """Bounds of the theorems, with every constant and the conditions under which they hold."""
 
+from upto.theory.changed_distances import isometry_constant, relative_defect
+from upto.theory.class_vectors import as_head, centred_rank
+from upto.theory.components_test import ComponentsTest
+from upto.theory.contrast_derivatives import ContrastBounds, contrast_bounds
 from upto.theory.decoder_assumptions import Preimages, check_decoder, find_preimages
 from upto.theory.differences import (
     HeadDiversity,
-    as_head,
-    centred_rank,
     head_diversity,
     independent_differences,
 )
 from upto.theory.head_maps import HeadMap, linear_map_between
 from upto.theory.hierarchy import Assumption, Identified, stated, what_is_identified
-from upto.theory.ica_bounds import ContrastBounds, contrast_bounds, ica_promise, unmixing_promise
+from upto.theory.ica_bounds import ica_promise, unmixing_promise
 from upto.theory.isometry import lipschitz_from_isometry, lipschitz_from_singular_values
 from upto.theory.leaky_networks import certify_network, leaky_bound
 from upto.theory.likelihood import mixture_likelihood, mixture_likelihoods
 from upto.theory.piecewise import PiecewiseNetwork, certify_injective
 from upto.theory.priors import check_prior, distinct_ratios
 from upto.theory.rigid import (
-    isometry_constant,
-    relative_defect,
     rigid_mean_promise,
     rigid_mean_promise_from_defect,
     rigid_promise,
@@ -31,7 +31,7 @@ from upto.theory.sprite_surface import (
     sprite_promise,
     stitched_defect,
 )
-from upto.theory.spurious import ComponentsTest, bootstrap_components
+from upto.theory.spurious import bootstrap_components
 from upto.theory.structural import statistical_from_structural, structure_promises
 from upto.theory.whitening_bounds import rotation_promise, whitening_promise
 

@@ -41,6 +41,10 @@ class Preimages:
         Number of the other latents whose image has a further preimage.
     example
         Two latents with one image, the farthest apart found; None if there are none.
+
+    See Also
+    --------
+    find_preimages : Returns it.
     """
 
     n_points: int
@@ -84,6 +88,28 @@ def check_decoder(
     ------
     InputError
         If `network` is not a `PiecewiseNetwork`, or latents do not fit it.
+
+    See Also
+    --------
+    what_is_identified : Takes these checks.
+    certify_injective : The decision from the weights alone.
+    find_preimages : The search.
+    PiecewiseNetwork : The decoder.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
+
+    Puthawala et al. (2022). Globally injective ReLU networks. Journal of Machine Learning Research
+    23.
+
+    Examples
+    --------
+    >>> from upto.theory import PiecewiseNetwork, check_decoder
+    >>> absolute = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
+    >>> [(check.name, check.holds) for check in check_decoder(absolute)]
+    [('F1', True), ('F2', False), ('F3', False), ('F4', False), ('continuous', True)]
     """
     _refuse_others(network)
     if latents is not None:
@@ -128,6 +154,41 @@ def find_preimages(network: PiecewiseNetwork, latents: ArrayLike) -> Preimages:
         The decoder.
     latents
         Latents to test, one per row.
+
+    Returns
+    -------
+    Preimages
+        How many images have a further preimage, and an example.
+
+    Raises
+    ------
+    InputError
+        If latents do not fit the network.
+
+    See Also
+    --------
+    check_decoder : Uses it where weights do not decide.
+    certify_injective : The decision from the weights alone.
+
+    Notes
+    -----
+    On the piece with activation pattern s the network is :math:`f(z) = A_s z + a_s`. The candidate
+    for an image x is
+
+    .. math::
+
+        z_s = A_s^{+} (x - a_s)
+
+    with the pseudo-inverse, and it counts if :math:`f(z_s) = x` and it is not z itself. Pieces that
+    are too ill-conditioned for this to be a proof, and pieces without a latent, are not searched.
+
+    Examples
+    --------
+    >>> from upto.theory import PiecewiseNetwork, find_preimages
+    >>> absolute = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
+    >>> found = find_preimages(absolute, [[-2.0], [3.0]])
+    >>> found.n_shared, found.n_deficient
+    (2, 0)
     """
     width = network.n_inputs
     points = _as_latents(latents, width)

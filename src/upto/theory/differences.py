@@ -17,24 +17,28 @@ from numpy.typing import NDArray
 
 from upto.core import InputError, finite_or_none
 from upto.core.array_types import Float
+from upto.theory.class_vectors import (
+    as_float,
+    as_frequencies,
+    as_head,
+    centred_triangle,
+    centred_values,
+    mean_of,
+)
 from upto.theory.precision import rounding_norm, stored_precision
 from upto.theory.spectrum import noise_directions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike
 
 
 ILL_CONDITIONED = 1e8
 """Condition numbers above this leave less than half of the digits of double precision."""
 
-_EXTREME = 1e100
 _MUCH = 8.0
 """Factor by which given deviations must exceed one gap of the stored type to count."""
 _BLOCK = 64
 _SHORTLIST = 4 * _BLOCK
-_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,6 +71,10 @@ class HeadDiversity:
         well conditioned as any choice; `chosen` is empty if there are none.
     differences_condition
         Condition number κ of the matrix L of those differences; None if there is none.
+
+    See Also
+    --------
+    head_diversity : Returns it.
     """
 
     n_classes: int
@@ -103,7 +111,7 @@ def head_diversity(
     frequencies: ArrayLike | None = None,
     deviations: ArrayLike | None = None,
 ) -> HeadDiversity:
-    """Check the diversity condition of linear identifiability on the class vectors of a head.
+    r"""Check the diversity condition of linear identifiability on the class vectors of a head.
 
     Parameters
     ----------
@@ -116,9 +124,45 @@ def head_diversity(
         Standard deviation of the rounding of each coordinate, if it exceeds that of the bits, e.g.
         for numbers that were written as text.
 
+    Returns
+    -------
+    HeadDiversity
+        The rank, the singular values, and whether the condition holds.
+
+    Raises
+    ------
+    InputError
+        If the head or the frequencies are not finite numbers of fitting shapes.
+
+    See Also
+    --------
+    linear_map_between : The map between two representations, if the condition holds.
+    independent_differences : The choice of classes for the proof.
+    centred_rank : The rank alone.
+    upto.diversity : The same question for weights in a file, with a verdict.
+
+    Notes
+    -----
+    In a softmax with log-odds :math:`(g(a) - g(b)) \cdot f(x)` a representation f of width M is
+    determined up to an invertible matrix if M differences of class vectors are independent, that is
+    if
+
+    .. math::
+
+        \operatorname{rank} \left( I - \tfrac{1}{K} 1 1^\top \right) G = M
+        \iff \operatorname{Cov}[g(y)] \ge c \, I \text{ for some } c > 0
+
+    for the K×M matrix G of class vectors. It needs at least M + 1 classes.
+
+    References
+    ----------
+    Roeder et al. (2021). On linear identifiability of learned representations. International
+    Conference on Machine Learning.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.theory import head_diversity
     >>> head = np.random.default_rng(0).normal(size=(10, 4))
     >>> head_diversity(head).holds
     True
@@ -130,7 +174,7 @@ def head_diversity(
     occurring = np.flatnonzero(shares)
     kept = vectors if len(occurring) == len(vectors) else vectors[occurring]
     n_classes, width = kept.shape
-    values, rank = _centred_values(kept)
+    values, rank = centred_values(kept)
     spread = values / np.sqrt(n_classes)
     if frequencies is not None and rank == width:
         spread = scipy.linalg.svdvals(centred_triangle([kept], shares[occurring]))
@@ -139,7 +183,7 @@ def head_diversity(
     if rank == width:
         condition = max((_condition(each) for each in (values, spread)), key=_or_infinite)
         base, chosen = independent_differences(kept)
-        between = _condition(scipy.linalg.svdvals(_as_float(kept[chosen]) - _as_float(kept[base])))
+        between = _condition(scipy.linalg.svdvals(as_float(kept[chosen]) - as_float(kept[base])))
     precision = stored_precision(kept)
     stored_as, rounding = precision.name, rounding_norm(kept, precision)
     if deviations is not None:
@@ -163,15 +207,6 @@ def head_diversity(
     )
 
 
-def centred_rank(rows: ArrayLike) -> int:
-    """Return the number of directions in which rows (classes or samples) vary.
-
-    For representations f(x), one per row, this is the second and weaker condition: with M
-    directions the class vectors are determined too, up to the inverse map and a constant vector.
-    """
-    return _centred_values(as_head(rows, "the run"))[1]
-
-
 def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
     """Choose a class y0 and M others whose differences from it are well conditioned.
 
@@ -185,10 +220,34 @@ def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
     head
         K×M class vectors whose centred rank is M.
 
+    Returns
+    -------
+    tuple of int and ndarray
+        The class y0, and the M others.
+
     Raises
     ------
     InputError
         If there are no more classes than coordinates.
+
+    See Also
+    --------
+    head_diversity : Checks first whether there are such classes.
+    linear_map_between : Uses them with ``method="pairs"``.
+
+    References
+    ----------
+    Roeder et al. (2021). On linear identifiability of learned representations. International
+    Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from upto.theory import independent_differences
+    >>> head = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 2.0], [-1.0, -1.0]])
+    >>> base, chosen = independent_differences(head)
+    >>> base, sorted(chosen.tolist())
+    (0, [1, 2])
     """
     vectors = as_head(head)
     n_classes, width = vectors.shape
@@ -198,7 +257,7 @@ def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
             f"{width + 1}."
         )
         raise InputError(message)
-    away = np.subtract(vectors, _mean(vectors), dtype=np.float64)
+    away = np.subtract(vectors, mean_of(vectors), dtype=np.float64)
     base = int(np.argmin(_squared_norms(away)))
     away -= away[base].copy()
     left = _squared_norms(away)
@@ -227,110 +286,8 @@ def independent_differences(head: Any) -> tuple[int, NDArray[np.intp]]:
     return base, np.array(chosen, dtype=np.intp)
 
 
-def centred_triangle(columns: Sequence[Any], shares: Float | None = None) -> Float:
-    """Return R of the QR factorisation of centred rows, block by block.
-
-    Its singular values are those of the centred rows. Forming their covariance instead would
-    square the condition number.
-
-    Parameters
-    ----------
-    columns
-        Matrices with one row per class, concatenated by columns.
-    shares
-        Weight of each row, summing to one: rows are centred at the weighted mean and scaled by the
-        square roots of their weights.
-    """
-    n_rows, width = len(columns[0]), sum(each.shape[1] for each in columns)
-    means = [_mean(each, shares) for each in columns]
-    triangle = np.empty((0, width))
-    length = max(4 * width, _ROWS)
-    for start in range(0, n_rows, length):
-        part = slice(start, start + length)
-        block = np.hstack(
-            [_as_float(each[part]) - mean for each, mean in zip(columns, means, strict=True)]
-        )
-        if shares is not None:
-            block *= np.sqrt(shares[part])[:, None]
-        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"))
-    return triangle
-
-
-def as_head(head: ArrayLike, name: str = "the head") -> NDArray[Any]:
-    """Return class vectors as a matrix of finite real numbers, of unchanged type."""
-    vectors = np.asarray(head)
-    if vectors.ndim != 2 or 0 in vectors.shape or vectors.dtype.kind not in "fiub":
-        message = (
-            f"{name} has shape {vectors.shape} and type {vectors.dtype}: give K×M real numbers, "
-            "one row per class."
-        )
-        raise InputError(message)
-    if not np.isfinite(vectors).all():
-        message = f"{name} has values that are not finite: give numbers."
-        raise InputError(message)
-    largest = float(np.abs(vectors.astype(np.float64)).max())
-    if largest and not 1.0 / _EXTREME <= largest <= _EXTREME:
-        message = (
-            f"the largest value of {name} is {largest:.3g}, whose square overflows: divide all by "
-            "one number, which does not affect identifiability."
-        )
-        raise InputError(message)
-    return vectors
-
-
-def as_frequencies(frequencies: ArrayLike | None, n_classes: int) -> Float:
-    """Return the fraction of each class; equal by default."""
-    if frequencies is None:
-        return np.full(n_classes, 1.0 / n_classes)
-    counts = np.asarray(frequencies, dtype=np.float64)
-    if counts.shape != (n_classes,):
-        message = (
-            f"frequencies of shape {counts.shape} do not fit {n_classes} classes: give one number "
-            "for each class."
-        )
-        raise InputError(message)
-    if not np.isfinite(counts).all() or counts.min() < 0 or np.sum(counts > 0) < 2:
-        message = (
-            f"{int(np.sum(counts > 0))} of {n_classes} frequencies are positive and the smallest "
-            f"is {counts.min():g}: give counts of which two are positive and none is negative."
-        )
-        raise InputError(message)
-    shares: Float = counts / counts.sum()
-    return shares
-
-
-def _centred_values(rows: NDArray[Any]) -> tuple[Float, int]:
-    n_rows, width = rows.shape
-    values = np.zeros(width)
-    found = scipy.linalg.svdvals(centred_triangle([rows]))
-    # Centring leaves one direction less than there are rows; the rest is rounding.
-    kept = min(n_rows - 1, width)
-    values[:kept] = found[:kept]
-    tolerance = values[0] * max(n_rows, width) * np.finfo(np.float64).eps
-    return values, int(np.sum(values > tolerance))
-
-
-def _as_float(values: Any) -> Float:
-    return np.asarray(values, dtype=np.float64)
-
-
-def _mean(vectors: Any, shares: Float | None = None) -> Float:
-    if shares is None:
-        return np.asarray(np.mean(vectors, axis=0, dtype=np.float64), dtype=np.float64)
-    weights = np.split(shares, range(_ROWS, len(shares), _ROWS))
-    return np.asarray(
-        sum(
-            weight @ _as_float(part) for weight, part in zip(weights, _blocks(vectors), strict=True)
-        )
-    )
-
-
 def _squared_norms(rows: Float) -> Float:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
-
-
-def _blocks(vectors: Any) -> list[Any]:
-    return [vectors[start : start + _ROWS] for start in range(0, len(vectors), _ROWS)]
 
 
 def _condition(values: Float) -> float | None:

@@ -22,13 +22,8 @@ import scipy.linalg
 
 from upto.core import Constant, Group, InputError, Promise, finite_or_none
 from upto.core.array_types import Float
-from upto.theory.differences import (
-    as_frequencies,
-    as_head,
-    centred_rank,
-    centred_triangle,
-    independent_differences,
-)
+from upto.theory.class_vectors import as_frequencies, as_head, centred_rank, centred_triangle
+from upto.theory.differences import independent_differences
 from upto.theory.valid_numbers import check_size, infinite_says_nothing
 
 if TYPE_CHECKING:
@@ -60,6 +55,10 @@ class HeadMap:
         over that of the first head; zero for models with the same probabilities.
     bias_error
         Root mean square difference of the biases after the same map.
+
+    See Also
+    --------
+    linear_map_between : Returns it.
     """
 
     matrix: Float
@@ -151,7 +150,7 @@ def linear_map_between(
     frequencies: ArrayLike | None = None,
     method: Method = "least-squares",
 ) -> HeadMap:
-    """Return the map ``f' = A f* + b`` between the representations below two heads.
+    r"""Return the map ``f' = A f* + b`` between the representations below two heads.
 
     Parameters
     ----------
@@ -166,14 +165,43 @@ def linear_map_between(
         differences chosen from the second head. They agree if the probabilities do; with noise,
         least squares is more accurate.
 
+    Returns
+    -------
+    HeadMap
+        The map, with the distance of the mapped heads from each other.
+
     Raises
     ------
     InputError
         If the heads do not fit each other or the second one lacks diversity.
 
+    See Also
+    --------
+    head_diversity : Whether a head determines its representation.
+    upto.compare : The map fitted to rows instead of derived from heads.
+
+    Notes
+    -----
+    With C the K×M matrix of centred class vectors of a head and β its centred biases, equal
+    probabilities mean :math:`C' f' + \beta' = C^* f^* + \beta^*`. So
+
+    .. math::
+
+        A = C'^{+} C^*, \qquad b = C'^{+} (\beta^* - \beta')
+
+    where ⁺ is the pseudo-inverse, weighted by the frequencies. If log-probabilities differ by at
+    most η, the mapped representation is within η/σ of the other, with σ the root of the smallest
+    eigenvalue of the covariance of g′: `HeadMap.promise`.
+
+    References
+    ----------
+    Roeder et al. (2021). On linear identifiability of learned representations. International
+    Conference on Machine Learning.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.theory import linear_map_between
     >>> rng = np.random.default_rng(0)
     >>> head, turn = rng.normal(size=(10, 3)), rng.normal(size=(3, 3))
     >>> found = linear_map_between(head, head @ np.linalg.inv(turn))

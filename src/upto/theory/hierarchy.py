@@ -59,6 +59,13 @@ class Assumption:
         Result of the check, with the numbers.
     hidden_variables
         Number of hidden variables for which P3 was checked.
+
+    See Also
+    --------
+    stated : Assumptions that hold by construction of the model.
+    check_prior : Checks those on the prior.
+    check_decoder : Checks those on the decoder.
+    what_is_identified : Takes assumptions.
     """
 
     name: str
@@ -159,6 +166,10 @@ class Identified:
         Every level, reached or not, with the assumptions it lacks.
     assumptions
         The assumptions, including those that follow from others.
+
+    See Also
+    --------
+    what_is_identified : Returns it.
     """
 
     prior: Group | None
@@ -210,8 +221,25 @@ class Identified:
 def stated(*names: str) -> tuple[Assumption, ...]:
     """Return assumptions that hold by construction of the model.
 
+    Parameters
+    ----------
+    *names
+        Names of assumptions, as in the table of `what_is_identified`.
+
+    Returns
+    -------
+    tuple of Assumption
+        One for each name.
+
+    See Also
+    --------
+    what_is_identified : Takes them, and refuses unknown names.
+    check_prior : Checks instead of stating.
+    check_decoder : Checks instead of stating.
+
     Examples
     --------
+    >>> from upto.theory import stated, what_is_identified
     >>> what_is_identified(stated("P1", "F1", "F4", "continuous")).decoder
     <Group.AFFINE: 'affine'>
     """
@@ -232,10 +260,58 @@ def what_is_identified(
         Number k of hidden variables, if known. If it is one, P(U) are the weights of the mixture,
         and distinct components replace P2 and P3.
 
+    Returns
+    -------
+    Identified
+        The groups, and every level with the assumptions it lacks.
+
     Raises
     ------
     InputError
         If an assumption is unknown, or P3 was checked for another number of variables.
+
+    See Also
+    --------
+    stated : Assumptions that hold by construction.
+    check_prior : Checks of the assumptions on the prior.
+    check_decoder : Checks of the assumptions on the decoder.
+    upto.mixture : Checks, table and verdict for runs of codes.
+
+    Notes
+    -----
+    The model is x = f(z) + noise of known law, with z a Gaussian mixture.
+
+    ==============  ======================================================================
+    ``P1``          all covariances are positive definite
+    ``P1 partly``   one covariance is positive definite
+    ``distinct``    no two components are equal
+    ``P2``          coordinates are independent within components, and all ratios of the
+                    variances of two of them differ
+    ``P3``          hidden variables are maximal, all observed, and none observed only
+                    where another is
+    ``F1``          f is piecewise affine
+    ``F2``          f is weakly injective
+    ``F3``          f is observably injective: almost every image has one preimage
+    ``F4``          f is injective
+    ``continuous``  f is continuous
+    ==============  ======================================================================
+
+    ``P1, F1, F2`` identify the law of z up to an affine map; ``P1 partly, F1, F4, continuous`` also
+    f. With ``P2`` both are identified up to a permutation, scaling and translation of the
+    coordinates, and with ``P3`` the hidden variables too. The paper allows degenerate components,
+    for which its theorems fail; so P1 is stricter here.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
+
+    Examples
+    --------
+    >>> from upto.theory import stated, what_is_identified
+    >>> found = what_is_identified(stated("P1", "P2", "F1", "F2"))
+    >>> found.prior, found.decoder, found.hidden
+    (<Group.SCALED_PERMUTATION: 'scaled-permutation'>, None, False)
     """
     known: dict[str, Assumption] = {}
     for check in assumptions:

@@ -9,7 +9,7 @@ from upto.theory.valid_numbers import check_size, infinite_says_nothing
 
 
 def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
-    """Return the local bi-Lipschitz constant Λ from the extreme singular values.
+    r"""Return the local bi-Lipschitz constant Λ from the extreme singular values.
 
     Its constants include L = Λ - 1, the input of `rigid_promise`, and Λ up to a global scale of the
     output.
@@ -19,8 +19,38 @@ def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
     smallest, largest
         Extreme singular values of the Jacobian over all points.
 
+    Returns
+    -------
+    Promise
+        Λ, with the constants ``L`` and ``Λ scaled``.
+
+    See Also
+    --------
+    lipschitz_from_isometry : The same from one bound on their deviation from one.
+    certify_network : The same from the weights of a network.
+    upto.lipschitz : Measures singular values of a decoder.
+    rigid_promise : Takes L.
+
+    Notes
+    -----
+    A map is locally Λ-bi-Lipschitz if near every point distances change by a factor between 1/Λ and
+    Λ:
+
+    .. math::
+
+        \Lambda = \max(\sigma_+, 1 / \sigma_-), \qquad L = \Lambda - 1, \qquad
+        \Lambda_{\mathrm{scaled}} = \sqrt{\sigma_+ / \sigma_-}
+
+    The last is the smallest Λ over all global scales of the output.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
+    >>> from upto.theory import lipschitz_from_singular_values
     >>> float(lipschitz_from_singular_values(0.5, 1.25))
     2.0
     """
@@ -48,15 +78,41 @@ def lipschitz_from_singular_values(smallest: float, largest: float) -> Promise:
 
 
 def lipschitz_from_isometry(deviation: float) -> Promise:
-    """Return the local bi-Lipschitz constant under dynamical isometry.
+    r"""Return the local bi-Lipschitz constant under dynamical isometry.
 
     Parameters
     ----------
     deviation
         δ: all singular values of the Jacobian are between 1 - δ and 1 + δ.
 
+    Returns
+    -------
+    Promise
+        Λ, with the constants ``L``, ``Λ scaled`` and ``Λ of the paper``.
+
+    See Also
+    --------
+    lipschitz_from_singular_values : The same from both extremes.
+    rigid_promise : Takes L.
+
+    Notes
+    -----
+    The smallest valid constant is 1/(1 - δ), as 1 + δ is never larger; the paper bounds the
+    condition number instead:
+
+    .. math::
+
+        \Lambda = \frac{1}{1 - \delta}, \qquad
+        \Lambda_{\mathrm{paper}} = \frac{1 + \delta}{1 - \delta}
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
+    >>> from upto.theory import lipschitz_from_isometry
     >>> promise = lipschitz_from_isometry(0.1)
     >>> round(float(promise), 6), round(promise.constant("Λ of the paper"), 6)
     (1.111111, 1.222222)

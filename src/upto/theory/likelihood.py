@@ -17,14 +17,12 @@ are compared, and the distance of nodes is halved until all four agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from upto.core import InputError
-from upto.core.array_types import Float, Index
 from upto.theory.likelihood_inputs import (
     as_rows,
     refuse_extremes,
@@ -32,15 +30,22 @@ from upto.theory.likelihood_inputs import (
     warn_of_ends,
     warn_of_gaps,
 )
-from upto.theory.line_pieces import LinePieces, StackedLayers
-from upto.theory.mixtures import mixture_parameters
+from upto.theory.mixture_lines import (
+    Axes,
+    Lines,
+    axes_of,
+    line_sums,
+    lines_through,
+    slopes_across,
+)
 from upto.theory.valid_numbers import check_count, check_finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
+    from upto.core.array_types import Float, Index
     from upto.theory.piecewise import PiecewiseNetwork
 
 
@@ -55,9 +60,6 @@ _CLASSES = 4
 _AGREED = 1e-3
 """Difference of log densities by every fourth node up to which that by all is trusted."""
 _MOST_NODES = 1 << 20
-_CELLS = 1 << 17
-"""Numbers in one block of lines × pieces × rows × outputs, which fit a cache."""
-_NARROW = 1e-5
 
 
 def mixture_likelihood(
@@ -68,7 +70,7 @@ def mixture_likelihood(
     noise: float,
     n_nodes: int | None = None,
 ) -> Float:
-    """Return the logarithm of the density of x = f(z) + noise at each row.
+    r"""Return the logarithm of the density of x = f(z) + noise at each row.
 
     It is exact for one latent coordinate, whatever the number of layers; for two, one coordinate is
     integrated exactly and the other by quadrature.
@@ -89,6 +91,11 @@ def mixture_likelihood(
         are typical of them; it reaches 6.5 standard deviations, and a warning says if that is not
         far or not close enough.
 
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Natural logarithms of the densities.
+
     Raises
     ------
     InputError
@@ -99,6 +106,30 @@ def mixture_likelihood(
     -----
     UserWarning
         If a given number of points does not resolve the density of all rows.
+
+    See Also
+    --------
+    mixture_likelihoods : The same for many models at once.
+    PiecewiseNetwork : The decoder.
+    what_is_identified : Which of two models with one likelihood are equivalent.
+
+    Notes
+    -----
+    For a scalar latent the density is a sum over the components and over the pieces of f. On the
+    piece f = a t + b for l ≤ t ≤ u, with t standard normal along the component,
+
+    .. math::
+
+        p(x) = N(x; b, \sigma^2 I + a a^\top) \, \left[ \Phi\left( \frac{u - m}{v} \right)
+        - \Phi\left( \frac{l - m}{v} \right) \right]
+
+    where :math:`v^2 = \sigma^2 / (\sigma^2 + |a|^2)`,
+    :math:`m = a \cdot (x - b) / (\sigma^2 + |a|^2)`, and Φ is the standard normal distribution.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
 
     Examples
     --------
@@ -131,10 +162,19 @@ def mixture_likelihoods(
     rows, noise, n_nodes
         As for `mixture_likelihood`.
 
+    Returns
+    -------
+    ndarray of shape (n_models, n_rows)
+        Natural logarithms of the densities.
+
     Raises
     ------
     InputError
         If decoders differ in shape, and as for `mixture_likelihood`.
+
+    See Also
+    --------
+    mixture_likelihood : The same for one model, with the formula.
 
     Examples
     --------
@@ -154,7 +194,7 @@ def mixture_likelihoods(
     points = as_rows(rows, networks[0].n_outputs)
     count = None if n_nodes is None else check_count(n_nodes, "n_nodes")
     inputs = networks[0].n_inputs
-    axes = [_axes(mixture, inputs) for _, mixture in models]
+    axes = [axes_of(mixture, inputs) for _, mixture in models]
     for network, own in zip(networks, axes, strict=True):
         latents = float(np.abs(own.means).max() + np.abs(own.scaled).max())
         refuse_extremes(network, latents, points, width)
@@ -166,90 +206,18 @@ def mixture_likelihoods(
         places = np.linspace(-_REACH, _REACH, count) if count > 1 else np.zeros(1)
         shares = -0.5 * places**2
         shares -= np.logaddexp.reduce(shares)
-    found = _sums(networks, _lines(axes, places, shares), points, width)
+    found = line_sums(networks, lines_through(axes, places, shares), points, width)
     if inputs > 1:
-        slopes = [_slopes(*each).max() for each in zip(networks, axes, strict=True)]
+        slopes = [slopes_across(*each).max() for each in zip(networks, axes, strict=True)]
         warn_of_gaps(places, float(max(slopes)), width)
-        ends = _lines(axes, places[[0, -1]], shares[[0, -1]])
-        warn_of_ends(found, _sums(networks, ends, points, width), len(places))
+        ends = lines_through(axes, places[[0, -1]], shares[[0, -1]])
+        warn_of_ends(found, line_sums(networks, ends, points, width), len(places))
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Lines:
-    """Lines along which components are integrated exactly: z = start + t·direction, t normal.
-
-    `owners` are the models, in order, and `logs` the logarithms of the weights of the lines.
-    """
-
-    owners: Index
-    starts: Float
-    directions: Float
-    logs: Float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Axes:
-    """Components of a mixture: logarithms of weights, means, and axes as columns, the last widest.
-
-    Axes are as long as the standard deviation along them.
-    """
-
-    logs: Float
-    means: Float
-    scaled: Float
-
-
-def _axes(mixture: Any, width: int) -> _Axes:
-    weights, means, covariances = _parameters(mixture, width)
-    values, axes = np.linalg.eigh(covariances)
-    scaled = axes * np.sqrt(np.maximum(values, 0.0))[:, None]
-    return _Axes(logs=np.log(weights), means=means, scaled=scaled)
-
-
-def _lines(axes: Sequence[_Axes], places: Float, shares: Float) -> _Lines:
-    """Return the lines of all components of all models through the same places of w."""
-    counts = [len(each.logs) for each in axes]
-    logs = np.concatenate([each.logs for each in axes])
-    scaled = np.concatenate([each.scaled for each in axes])
-    starts = np.concatenate([each.means for each in axes])[:, None].repeat(len(places), axis=1)
-    width = starts.shape[2]
-    if width > 1:
-        starts = starts + places[:, None] * scaled[:, None, :, 0]
-    return _Lines(
-        owners=np.repeat(np.arange(len(axes)), counts).repeat(len(places)),
-        starts=starts.reshape(-1, width),
-        directions=scaled[:, :, -1].repeat(len(places), axis=0),
-        logs=(logs[:, None] + shares).ravel(),
-    )
-
-
-def _sums(
-    networks: Sequence[PiecewiseNetwork], lines: _Lines, points: Float, noise: float
-) -> Float:
-    """Return the logarithms of the sums over the lines of each model, models × rows."""
-    weights = [np.stack(each) for each in zip(*(each.weights for each in networks), strict=True)]
-    biases = [np.stack(each) for each in zip(*(each.biases for each in networks), strict=True)]
-    found = np.full((len(networks), len(points)), -np.inf)
-    n_pieces = 1 + sum(len(each) for each in networks[0].weights[:-1])
-    for some in _blocks(lines.owners, points.size * n_pieces):
-        owners = lines.owners[some]
-        pieces = StackedLayers(
-            weights=[each[owners] for each in weights],
-            biases=[each[owners] for each in biases],
-            leak=networks[0].leak,
-            activated_output=networks[0].activated_output,
-        ).pieces(lines.starts[some], lines.directions[some])
-        logs = lines.logs[some, None] + _line_logs(pieces, points, noise)
-        distinct, firsts = np.unique(owners, return_index=True)
-        sums = np.logaddexp.reduceat(logs, firsts, axis=0)
-        found[distinct] = np.logaddexp(found[distinct], sums)
-    return found
-
-
-def _resolved(network: PiecewiseNetwork, axes: _Axes, points: Float, noise: float) -> Float:
+def _resolved(network: PiecewiseNetwork, axes: Axes, points: Float, noise: float) -> Float:
     """Return the log densities of rows by as many nodes along w as each of them needs."""
-    slopes = _slopes(network, axes)
+    slopes = slopes_across(network, axes)
     # Where w has no effect, one node is exact.
     flat = slopes == 0.0
     steps = np.minimum(_LONGEST_STEP, _FINE * noise / np.hypot(noise, slopes))
@@ -265,7 +233,7 @@ def _resolved(network: PiecewiseNetwork, axes: _Axes, points: Float, noise: floa
 
 def _far_enough(
     network: PiecewiseNetwork,
-    axes: _Axes,
+    axes: Axes,
     points: Float,
     noise: float,
     steps: Float,
@@ -289,9 +257,9 @@ def _far_enough(
             raise InputError(message)
         for number, step in enumerate(steps):
             own = slice(number, number + 1)
-            one = _Axes(logs=axes.logs[own], means=axes.means[own], scaled=axes.scaled[own])
+            one = Axes(logs=axes.logs[own], means=axes.means[own], scaled=axes.scaled[own])
             lines = _ring(one, step, inner, outer)
-            sums = _sums([network] * _CLASSES, lines, points[left], noise)
+            sums = line_sums([network] * _CLASSES, lines, points[left], noise)
             found[:, left] = np.logaddexp(found[:, left], sums)
         if np.isinf(steps).all():
             break
@@ -301,7 +269,7 @@ def _far_enough(
     return found
 
 
-def _ring(axes: _Axes, step: float, inner: float, outer: float) -> _Lines:
+def _ring(axes: Axes, step: float, inner: float, outer: float) -> Lines:
     """Return the lines of a component from one distance to another, every fourth together."""
     if np.isinf(step):
         numbers = np.arange(_CLASSES if inner < 0.0 else 0)
@@ -314,81 +282,4 @@ def _ring(axes: _Axes, step: float, inner: float, outer: float) -> _Lines:
         numbers = numbers[np.argsort(numbers % _CLASSES, kind="stable")]
         places = float(step) * numbers.astype(np.float64)
         shares = np.log(float(step)) - 0.5 * np.log(2.0 * np.pi) - 0.5 * places**2
-    return replace(_lines([axes], places, shares), owners=numbers % _CLASSES)
-
-
-def _slopes(network: PiecewiseNetwork, axes: _Axes) -> Float:
-    """Return how far x moves at most per standard deviation of w, for each component."""
-    moved = np.linalg.norm(axes.scaled[:, :, 0] @ network.weights[0].T, axis=1)
-    later = [float(np.linalg.norm(each, 2)) for each in network.weights[1:]]
-    bends = len(network.weights) if network.activated_output else len(later)
-    found: Float = moved * np.prod(later) * max(1.0, abs(network.leak)) ** bends
-    return found
-
-
-def _line_logs(pieces: LinePieces, points: Float, noise: float) -> Float:
-    """Return the log density of each row for a standard normal t, lines × rows."""
-    squares = (pieces.slopes**2).sum(axis=2)[:, :, None]
-    sizes = np.sqrt(squares)
-    units = np.divide(pieces.slopes, sizes, out=np.zeros_like(pieces.slopes), where=sizes > 0)
-    away = points - pieces.offsets[:, :, None]
-    along = np.einsum("bkrn,bkn->bkr", away, units)
-    # The square of a difference, since a difference of squares loses digits at little noise.
-    away -= along[..., None] * units[:, :, None]
-    across = np.einsum("bkrn,bkrn->bkr", away, away)
-    totals = noise**2 + squares
-    logs = -0.5 * (across / noise**2 + along**2 / totals + np.log(totals / noise**2))
-    logs -= points.shape[1] * (np.log(noise) + 0.5 * np.log(2.0 * np.pi))
-    centres, scales = sizes * along / totals, noise / np.sqrt(totals)
-    lows, highs = (
-        (each[:, :, None] - centres) / scales for each in (pieces.ends[:, :-1], pieces.ends[:, 1:])
-    )
-    logs += log_normal_interval(lows, highs)
-    peaks = logs.max(axis=1)
-    safe = np.where(np.isfinite(peaks), peaks, 0.0)
-    with np.errstate(divide="ignore"):
-        total: Float = safe + np.log(np.exp(logs - safe[:, None]).sum(axis=1))
-    return total
-
-
-def log_normal_interval(low: ArrayLike, high: ArrayLike) -> Float:
-    """Return the logarithm of the standard normal mass between two ends, accurate in both tails.
-
-    Examples
-    --------
-    >>> log_normal_interval([-1.0, 40.0, 2.0], [1.0, 41.0, 2.0]).round(3).tolist()
-    [-0.382, -804.608, -inf]
-    """
-    lows, highs = np.broadcast_arrays(*(np.asarray(each, dtype=float) for each in (low, high)))
-    # The upper tail is the lower one mirrored, where logarithms of the normal law are accurate.
-    above = lows > 0
-    left, right = np.where(above, -highs, lows), np.where(above, -lows, highs)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = np.atleast_1d(log_ndtr(right))
-        ratios = log_ndtr(left) - found
-        found += np.log1p(-np.exp(np.minimum(ratios, 0.0)))
-        # A difference of nearly equal numbers loses digits; the interval is narrow or empty then.
-        narrow = np.nonzero(~(ratios < -_NARROW))
-        starts, stops = (np.atleast_1d(each)[narrow] for each in (left, right))
-        middles, widths = 0.5 * (starts + stops), np.fmax(stops - starts, 0.0)
-        found[narrow] = np.log(widths) - 0.5 * middles**2 - 0.5 * np.log(2.0 * np.pi)
-    found[np.isnan(found)] = -np.inf
-    return found.reshape(lows.shape)
-
-
-def _blocks(owners: Index, cells: int) -> Iterator[slice]:
-    """Yield blocks of lines of limited size, each of at least one line."""
-    size = max(1, _CELLS // cells)
-    for start in range(0, len(owners), size):
-        yield slice(start, start + size)
-
-
-def _parameters(mixture: Any, width: int) -> tuple[Float, Float, Float]:
-    weights, means, covariances = mixture_parameters(mixture)
-    if means.shape[1] != width:
-        message = (
-            f"a mixture in {means.shape[1]} dimensions does not fit a decoder of {width} inputs: "
-            "give the law of its inputs."
-        )
-        raise InputError(message)
-    return weights, means, covariances
+    return replace(lines_through([axes], places, shares), owners=numbers % _CLASSES)

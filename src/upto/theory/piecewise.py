@@ -49,8 +49,16 @@ class PiecewiseNetwork:
     activated_output
         Whether the last layer is followed by the activation too.
 
+    See Also
+    --------
+    check_decoder : Which assumptions it satisfies.
+    certify_injective : Whether it is injective.
+    mixture_likelihood : Density of its images of a mixture.
+    certify_network : Its bi-Lipschitz constant, from the same weights.
+
     Examples
     --------
+    >>> from upto.theory import PiecewiseNetwork
     >>> absolute = PiecewiseNetwork(weights=[[[1.0], [-1.0]], [[1.0, 1.0]]])
     >>> absolute([[-2.0], [3.0]]).ravel().tolist()
     [2.0, 3.0]
@@ -129,7 +137,7 @@ class PiecewiseNetwork:
 
 
 def certify_injective(network: PiecewiseNetwork) -> tuple[bool | None, str]:
-    """Decide from the weights alone, if possible, whether a network is injective.
+    r"""Decide from the weights alone, if possible, whether a network is injective.
 
     Parameters
     ----------
@@ -139,6 +147,32 @@ def certify_injective(network: PiecewiseNetwork) -> tuple[bool | None, str]:
     Returns
     -------
     True, False, or None if the weights do not decide, and the reason.
+
+    See Also
+    --------
+    check_decoder : Searches for counterexamples where weights do not decide.
+    certify_network : Its bi-Lipschitz constant.
+
+    Notes
+    -----
+    A leaky network whose weights all have full column rank is injective. A layer
+    :math:`x \mapsto \mathrm{ReLU}(W x + b)` is injective if and only if at every u the active rows,
+    those with :math:`w_i \cdot u + b_i \ge 0`, span the input space; this is shown by pairs of
+    opposite rows of which one is always active.
+
+    References
+    ----------
+    Puthawala et al. (2022). Globally injective ReLU networks. Journal of Machine Learning Research
+    23.
+
+    Examples
+    --------
+    >>> from upto.theory import PiecewiseNetwork, certify_injective
+    >>> rows = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    >>> certify_injective(PiecewiseNetwork(weights=[rows], activated_output=True))[0]
+    True
+    >>> certify_injective(PiecewiseNetwork(weights=[rows[:3]], activated_output=True))[0] is None
+    True
     """
     width = network.n_inputs
     if network.narrowest < width:

@@ -18,8 +18,8 @@ from upto.theory.valid_numbers import check_size
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from upto.theory.components_test import ComponentsTest
     from upto.theory.mixtures import Components
-    from upto.theory.spurious import ComponentsTest
 
 _ROUNDING = 1e-6
 _SUMS = 16.0
@@ -74,6 +74,31 @@ def check_prior(
     ------
     InputError
         If these are not the parameters of a mixture, or rows or states do not fit it.
+
+    See Also
+    --------
+    what_is_identified : Takes these checks.
+    distinct_ratios : The gap behind P2.
+    bootstrap_components : The test on rows.
+    upto.mixture : All checks of runs of codes, with a verdict.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
+
+    Examples
+    --------
+    >>> from upto.theory import check_prior
+    >>> weights, means = [0.4, 0.6], [[-1.0, 0.0], [1.0, 2.0]]
+    >>> variances = [[1.0, 1.0], [0.5, 2.0]]
+    >>> for check in check_prior((weights, means, variances)):
+    ...     print(check.name, check.holds)
+    P1 True
+    P2 True
+    P3 True
+    distinct True
+    P1 partly True
     """
     correlation = check_size(correlation, "correlation")
     gap = check_size(gap, "gap")
@@ -135,7 +160,7 @@ def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) ->
 
 
 def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float]:
-    """Find the two components whose variance ratios differ most from each other.
+    r"""Find the two components whose variance ratios differ most from each other.
 
     Parameters
     ----------
@@ -146,6 +171,29 @@ def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float
     -------
     The pair and the smallest gap between its sorted log-ratios: infinite for one coordinate. If
     fewer than two components have positive variances, there is no pair and the gap is zero.
+
+    See Also
+    --------
+    check_prior : Uses it for P2.
+    bootstrap_components : Whether ratios fitted to rows differ beyond chance.
+
+    Notes
+    -----
+    For components j and k, sort the log-ratios :math:`\log (\sigma_{ji}^2 / \sigma_{ki}^2)` of all
+    coordinates i. The gap of a pair is the smallest difference of two neighbours, and the best pair
+    has the largest gap. If it is zero, two coordinates can be rotated into each other.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
+
+    Examples
+    --------
+    >>> from upto.theory import distinct_ratios
+    >>> pair, gap = distinct_ratios([[1.0, 1.0], [0.5, 2.0], [1.0, 1.0]])
+    >>> pair, round(gap, 4)
+    ((0, 1), 1.3863)
     """
     found = np.asarray(variances, dtype=np.float64)
     usable = np.flatnonzero((found > 0).all(axis=1))

@@ -9,60 +9,12 @@ available to us; `isometry_constant` is our own, proved for every e.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from upto.core import Constant, Group, Promise, finite_or_none
-from upto.theory.valid_numbers import check_count, check_finite, check_size, infinite_says_nothing
+from upto.theory.changed_distances import measured, stitched
 
-
-def isometry_constant(n_dimensions: int, defect: float, *, n_flat: int | None = None) -> float:
-    """Return our constant c of isometric approximation: the worst error is at most c √e Δ.
-
-    It is √(1 + e/2) · (1 + √(n′ + 1) · (1 + (2n)^¼)) and is valid for every e.
-
-    Parameters
-    ----------
-    n_dimensions
-        Dimension n of the space.
-    defect
-        Relative defect e: the largest change of a distance, as a fraction of the diameter.
-    n_flat
-        Dimension n′ of an affine subspace that contains the set; n by default.
-
-    Examples
-    --------
-    >>> round(isometry_constant(8, 0.0), 3)
-    10.0
-    """
-    n = check_count(n_dimensions, "n_dimensions")
-    flat = n if n_flat is None else min(n, check_count(n_flat, "n_flat", least=0))
-    e = check_size(defect, "the relative defect")
-    return math.sqrt(1.0 + e / 2.0) * (
-        1.0 + math.sqrt(flat + 1.0) * (1.0 + math.pow(2.0 * n, 0.25))
-    )
-
-
-def relative_defect(lipschitz: float, second: float | None = None) -> float:
-    """Return the relative defect e = (1 + L₁)(1 + L₂) - 1 of two decoders.
-
-    Parameters
-    ----------
-    lipschitz
-        L, the excess over one of the bi-Lipschitz constant of a decoder.
-    second
-        L of the second decoder; the same by default.
-
-    Examples
-    --------
-    >>> round(relative_defect(0.1), 2)
-    0.21
-    """
-    one = check_size(lipschitz, "L")
-    other = one if second is None else check_size(second, "the second L")
-    if math.isinf(one) or math.isinf(other):
-        return math.inf
-    return one + other + one * other
+if TYPE_CHECKING:
+    from upto.core import Promise
 
 
 def rigid_promise(
@@ -73,7 +25,7 @@ def rigid_promise(
     second_lipschitz: float | None = None,
     n_flat: int | None = None,
 ) -> Promise:
-    """Return the bound of Theorem 1 on the worst error after the best rigid motion.
+    r"""Return the bound of Theorem 1 on the worst error after the best rigid motion.
 
     Parameters
     ----------
@@ -87,12 +39,43 @@ def rigid_promise(
     n_flat
         Dimension of an affine subspace that contains the representations, if it is smaller.
 
+    Returns
+    -------
+    Promise
+        The bound with its constants, its condition, and the error that holds without any theorem.
+
+    See Also
+    --------
+    rigid_mean_promise : The same for the root mean square error.
+    rigid_promise_from_defect : The same from two runs only, without decoders.
+    lipschitz_from_singular_values : L from measured Jacobians.
+    structure_promises : The same against the sources that generated the data.
+
+    Notes
+    -----
+    For every row x of the first run with the row y of the second, the best rigid motion h has
+
+    .. math::
+
+        \lVert y - h(x) \rVert \le c \sqrt{e} \, \Delta, \qquad e = (1 + L_1)(1 + L_2) - 1
+
+    with c from `isometry_constant` and Δ the diameter of the first run. It is vacuous above
+    (2 + e)Δ/√2: two sets can always be shifted to within that of each other (Jung's theorem).
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Alestalo et al. (2001). Isometric approximation. Israel Journal of Mathematics 125.
+
     Examples
     --------
+    >>> from upto.theory import rigid_promise
     >>> round(float(rigid_promise(0.01, n_dimensions=8, diameter=1.0)), 5)
     1.42485
     """
-    changed = _stitched(lipschitz, second_lipschitz, diameter)
+    changed = stitched(lipschitz, second_lipschitz, diameter)
     return changed.worst("Theorem 1", n_dimensions, n_flat)
 
 
@@ -103,21 +86,56 @@ def rigid_mean_promise(
     diameter: float,
     second_lipschitz: float | None = None,
 ) -> Promise:
-    """Return the bound of Theorem 1 on the root mean square error, which is several times smaller.
+    r"""Return the bound of Theorem 1 on the root mean square error, which is several times smaller.
 
     Parameters
     ----------
     lipschitz, n_dimensions, diameter, second_lipschitz
         Same as in `rigid_promise`.
+
+    Returns
+    -------
+    Promise
+        The bound on the root mean square error.
+
+    See Also
+    --------
+    rigid_promise : The bound on the worst error.
+    rigid_mean_promise_from_defect : The same from two runs only.
+
+    Notes
+    -----
+    Over any distribution of rows x with counterparts y, the best rigid motion h has
+
+    .. math::
+
+        \sqrt{ \mathrm{E} \lVert y - h(x) \rVert^2 } \le (2 n)^{1/4} \sqrt{e + e^2 / 2} \, \Delta
+
+    with e of `relative_defect`. The Procrustes solution attains it; the proof compares the roots of
+    two Gram matrices by the inequality of Powers and Størmer.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Powers and Størmer (1970). Free states of the canonical anticommutation relations.
+    Communications in Mathematical Physics 16, 1-33.
+
+    Examples
+    --------
+    >>> from upto.theory import rigid_mean_promise
+    >>> round(float(rigid_mean_promise(0.01, n_dimensions=8, diameter=1.0)), 4)
+    0.285
     """
-    changed = _stitched(lipschitz, second_lipschitz, diameter)
+    changed = stitched(lipschitz, second_lipschitz, diameter)
     return changed.mean("Theorem 1, mean square", n_dimensions)
 
 
 def rigid_promise_from_defect(
     defect: float, *, n_dimensions: int, diameter: float, n_flat: int | None = None
 ) -> Promise:
-    """Return the bound on the worst error from a measured near-isometry defect.
+    r"""Return the bound on the worst error from a measured near-isometry defect.
 
     It requires neither decoders nor convexity, only that no distance between two rows changes by
     more than the defect from one run to the other.
@@ -128,150 +146,85 @@ def rigid_promise_from_defect(
         δ, the largest change of a distance between two rows.
     n_dimensions, diameter, n_flat
         Same as in `rigid_promise`, for the first run.
+
+    Returns
+    -------
+    Promise
+        The bound on the worst error.
+
+    See Also
+    --------
+    rigid_promise : The bound from the constants of two decoders.
+    rigid_mean_promise_from_defect : The same for the root mean square error.
+    isometry_constant : The constant c.
+
+    Notes
+    -----
+    With e = δ/Δ and c of `isometry_constant`, the best rigid motion h has
+
+    .. math::
+
+        \lVert y - h(x) \rVert \le c \sqrt{e} \, \Delta = c \sqrt{\delta \Delta}
+
+    No rigid motion can have a worst error below δ/2, since it changes no distance.
+
+    References
+    ----------
+    Alestalo et al. (2001). Isometric approximation. Israel Journal of Mathematics 125.
+
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> from upto.theory import rigid_promise_from_defect
+    >>> promise = rigid_promise_from_defect(0.001, n_dimensions=2, diameter=1.0)
+    >>> round(float(promise), 4), promise.is_vacuous
+    (0.1639, False)
     """
-    changed = _measured(defect, diameter)
+    changed = measured(defect, diameter)
     return changed.worst("Lemma A.4 with our constant", n_dimensions, n_flat)
 
 
 def rigid_mean_promise_from_defect(defect: float, *, n_dimensions: int, diameter: float) -> Promise:
-    """Return the bound on the root mean square error from a measured defect.
+    r"""Return the bound on the root mean square error from a measured defect.
 
     Parameters
     ----------
     defect, n_dimensions, diameter
         Same as in `rigid_promise_from_defect`.
+
+    Returns
+    -------
+    Promise
+        The bound on the root mean square error.
+
+    See Also
+    --------
+    rigid_promise_from_defect : The bound on the worst error, with the meaning of the defect.
+    rigid_mean_promise : The same from the constants of two decoders.
+
+    Notes
+    -----
+    With e = δ/Δ, the best rigid motion h has
+
+    .. math::
+
+        \sqrt{ \mathrm{E} \lVert y - h(x) \rVert^2 } \le (2 n)^{1/4} \sqrt{e + e^2 / 2} \, \Delta
+
+    References
+    ----------
+    Powers and Størmer (1970). Free states of the canonical anticommutation relations.
+    Communications in Mathematical Physics 16, 1-33.
+
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> from upto.theory import rigid_mean_promise_from_defect
+    >>> promise = rigid_mean_promise_from_defect(0.001, n_dimensions=2, diameter=1.0)
+    >>> round(float(promise), 4)
+    0.0447
     """
-    return _measured(defect, diameter).mean("Lemma A.4 in mean square", n_dimensions)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Changed:
-    """Largest change of distances, from which every bound here is computed.
-
-    `defect` is e, `change` is eΔ and `spread` is √(eΔ(Δ + eΔ/2)), which the constants multiply.
-    """
-
-    width: float
-    defect: float
-    change: float
-    spread: float
-    given: tuple[Constant, ...]
-    condition: str
-    holds: bool | None
-
-    def worst(self, statement: str, n_dimensions: int, n_flat: int | None) -> Promise:
-        """Bound the worst error of a rigid motion."""
-        n = check_count(n_dimensions, "n_dimensions")
-        return self._promise(
-            n,
-            statement=statement,
-            claim="A rigid motion maps every row of one run to within this distance of its row in "
-            "the other",
-            value=isometry_constant(n, 0.0, n_flat=n_flat) * self.spread,
-            # Jung: each run is in a ball of radius diameter/√2; match the centres.
-            ceiling=(2.0 * self.width + self.change) / math.sqrt(2.0),
-            named=Constant(
-                symbol="c",
-                value=finite_or_none(isometry_constant(n, self.defect, n_flat=n_flat)),
-                meaning="our constant of isometric approximation, valid for every e",
-            ),
-        )
-
-    def mean(self, statement: str, n_dimensions: int) -> Promise:
-        """Bound the root mean square error of the best rigid motion."""
-        n = check_count(n_dimensions, "n_dimensions")
-        factor = math.pow(2.0 * n, 0.25)
-        return self._promise(
-            n,
-            statement=statement,
-            claim="The best rigid motion maps one run to the other with at most this root mean "
-            "square error",
-            value=factor * self.spread,
-            # Each run has a variance of at most half its squared diameter, and some rotation makes
-            # their covariance positive.
-            ceiling=math.hypot(self.width, self.width + self.change) / math.sqrt(2.0),
-            named=Constant(
-                symbol="c", value=factor, meaning="(2n)^¼, our constant for mean squares"
-            ),
-        )
-
-    def _promise(
-        self, n: int, *, statement: str, claim: str, value: float, ceiling: float, named: Constant
-    ) -> Promise:
-        promise = Promise(
-            statement=statement,
-            claim=claim,
-            up_to=Group.RIGID,
-            value=finite_or_none(value),
-            ceiling=finite_or_none(ceiling),
-            constants=(
-                *self.given,
-                Constant(
-                    symbol="e",
-                    value=finite_or_none(self.defect),
-                    meaning="largest change of a distance, as a fraction of the diameter",
-                ),
-                named,
-                Constant(symbol="n", value=float(n), meaning="dimension of the latent spaces"),
-                Constant(
-                    symbol="Δ", value=self.width, meaning="diameter of the first run's latent space"
-                ),
-            ),
-            condition=self.condition,
-            holds=self.holds,
-        )
-        return infinite_says_nothing(promise)
-
-
-def _stitched(lipschitz: float, second: float | None, diameter: float) -> _Changed:
-    e = relative_defect(lipschitz, second)
-    width = check_finite(diameter, "the diameter")
-    # A single point has no distances, whatever e. Products of lengths could underflow or overflow.
-    return _Changed(
-        width=width,
-        defect=e if width > 0.0 else 0.0,
-        change=e * width if width > 0.0 else 0.0,
-        spread=width * math.sqrt(e) * math.sqrt(1.0 + e / 2.0) if width > 0.0 else 0.0,
-        given=_excesses(lipschitz, second),
-        condition="both decoders are injective, smooth and nowhere stretch or shrink more than "
-        "given, the two models have equal outputs, and both latent supports are convex, the first "
-        f"with a diameter of at most {width:.4g}; none of this is checked here. The lemma as "
-        f"cited requires e ≤ 1 (here {e:.4g}); our constant does not",
-        holds=None,
-    )
-
-
-def _measured(defect: float, diameter: float) -> _Changed:
-    change = check_size(defect, "the defect")
-    width = check_finite(diameter, "the diameter")
-    e = math.inf if width == 0.0 < change else (change / width if width > 0.0 else 0.0)
-    return _Changed(
-        width=width,
-        defect=e,
-        change=change,
-        spread=math.sqrt(change) * math.sqrt(width + change / 2.0),
-        given=(
-            Constant(
-                symbol="δ",
-                value=finite_or_none(change),
-                meaning="near-isometry defect: largest change of a distance between two rows",
-            ),
-        ),
-        condition=f"no distance between two rows changes by more than {change:.4g}, and none is "
-        f"larger than {width:.4g} in the first run",
-        holds=True,
-    )
-
-
-def _excesses(lipschitz: float, second: float | None) -> tuple[Constant, ...]:
-    meaning = "excess over one of the bi-Lipschitz constant of "
-    if second is None:
-        return (
-            Constant(symbol="L", value=finite_or_none(lipschitz), meaning=meaning + "the decoders"),
-        )
-    return (
-        Constant(
-            symbol="L₁", value=finite_or_none(lipschitz), meaning=meaning + "the first decoder"
-        ),
-        Constant(symbol="L₂", value=finite_or_none(second), meaning=meaning + "the second decoder"),
-    )
+    return measured(defect, diameter).mean("Lemma A.4 in mean square", n_dimensions)

@@ -22,10 +22,40 @@ Scaling = Literal["centred", "smallest", "none"]
 
 
 def sprite_metric(half_side: float) -> NDArray[np.float64]:
-    """Return the metric in (p, r): two moving edges of length 2r, and four growing ones.
+    r"""Return the metric in (p, r): two moving edges of length 2r, and four growing ones.
+
+    Parameters
+    ----------
+    half_side
+        Half side r of the square, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (2, 2)
+        The metric tensor.
+
+    See Also
+    --------
+    conformal_factor : Its root in the coordinates (p, √2 r).
+    sprite_promise : The bi-Lipschitz constant that follows.
+
+    Notes
+    -----
+    An image changes only at the edges of the square: two edges of length 2r move with p, four with
+    r.
+
+    .. math::
+
+        ds^2 = 4 r \, dp^2 + 8 r \, dr^2
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
 
     Examples
     --------
+    >>> from upto.theory import sprite_metric
     >>> sprite_metric(0.25).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
@@ -34,7 +64,42 @@ def sprite_metric(half_side: float) -> NDArray[np.float64]:
 
 
 def conformal_factor(half_side: float) -> float:
-    """Return 2√r, the stretch of (p, √2 r) in every direction: the map is conformal."""
+    r"""Return 2√r, the stretch of (p, √2 r) in every direction: the map is conformal.
+
+    Parameters
+    ----------
+    half_side
+        Half side r of the square, between 0 and 1.
+
+    Returns
+    -------
+    float
+        The length in image space of a unit step in any direction of (p, √2 r).
+
+    See Also
+    --------
+    sprite_metric : The metric in (p, r).
+    position_distance : Distances at constant size.
+
+    Notes
+    -----
+    In the coordinates (p, q) with q = √2 r the metric is a multiple of the Euclidean one:
+
+    .. math::
+
+        ds^2 = 4 r \, (dp^2 + dq^2)
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> from upto.theory import conformal_factor
+    >>> conformal_factor(0.25)
+    1.0
+    """
     return 2.0 * math.sqrt(_half_side(half_side))
 
 
@@ -47,13 +112,34 @@ def position_distance(first: float, second: float, *, half_side: float) -> float
         Positions p₀ and p₁.
     half_side
         Half side r.
+
+    Returns
+    -------
+    float
+        2√r times the distance between the positions.
+
+    See Also
+    --------
+    conformal_factor : The length of a unit step.
+    sprite_promise : The bi-Lipschitz constant over all sizes.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> from upto.theory import position_distance
+    >>> position_distance(-0.5, 0.25, half_side=0.25)
+    0.75
     """
     start, end = check_number(first, "the first position"), check_number(second, "the second")
     return conformal_factor(half_side) * abs(end - start)
 
 
 def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centred") -> Promise:
-    """Return the bi-Lipschitz constant of the images over (p, √2 r).
+    r"""Return the bi-Lipschitz constant of the images over (p, √2 r).
 
     The paper's clause on the scale is illegible, so there are three options; `centred` gives the
     smallest constant over all scales of the images.
@@ -66,8 +152,35 @@ def sprite_promise(smallest: float, largest: float, *, scaling: Scaling = "centr
         ``centred``: scale images so that stretching and shrinking are equal; ``smallest``: so that
         the smallest square is not stretched; ``none``: no scaling.
 
+    Returns
+    -------
+    Promise
+        Λ near every point; its constant ``Λ scaled`` is that of ``centred``.
+
+    See Also
+    --------
+    conformal_factor : The stretch at one size.
+    stitched_defect : What Λ becomes with an encoder.
+    rigid_promise : Takes L.
+
+    Notes
+    -----
+    The stretch is 2√r in every direction, for half sides from r₋ to r₊. So
+
+    .. math::
+
+        \Lambda_{\mathrm{centred}} = (r_+ / r_-)^{1/4}, \qquad
+        \Lambda_{\mathrm{smallest}} = (r_+ / r_-)^{1/2}, \qquad
+        \Lambda_{\mathrm{none}} = \max\left(2 \sqrt{r_+}, \, 1 / (2 \sqrt{r_-})\right)
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
+    >>> from upto.theory import sprite_promise
     >>> float(sprite_promise(0.1, 0.4, scaling="smallest"))
     2.0
     """
@@ -110,6 +223,27 @@ def stitched_defect(sprite: float, encoder: float, *, diameter: float) -> float:
         Bi-Lipschitz constants Λ of the images and Λₑ of the encoder, both at least one.
     diameter
         Diameter Δ of the latent space (p, √2 r), which is convex, as is the encoder's image.
+
+    Returns
+    -------
+    float
+        The largest change of a distance.
+
+    See Also
+    --------
+    sprite_promise : Λ of the images.
+    rigid_promise_from_defect : The bound that follows.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> from upto.theory import stitched_defect
+    >>> round(stitched_defect(1.2, 1.1, diameter=2.0), 2)
+    0.64
     """
     for name, constant in (("sprite", sprite), ("encoder", encoder)):
         value = check_number(constant, f"the bi-Lipschitz constant of the {name}")

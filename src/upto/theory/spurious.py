@@ -9,7 +9,6 @@ coordinates independent within components, and could two variance ratios be equa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from upto.core import InputError, random_stream
+from upto.theory.components_test import LEVEL, ComponentsTest
 from upto.theory.expectation import FLOOR, Fits, fit_mixtures
 from upto.theory.goodness import misfit_level, parameters_level
 from upto.theory.valid_numbers import check_count
@@ -29,119 +29,12 @@ if TYPE_CHECKING:
     from upto.core.array_types import Float
 
 
-LEVEL = 0.05
-"""Rate at which spurious components may be accepted."""
-
-SLIGHT = 0.2
-"""Limit that correlations within components must be shown to be below to be neglected."""
-
 _MOST_ROWS = 4000
 _ONE_SIDED = 1.645
 _FEWEST_DRAWS = 20
 """Number of draws whose standard error is known to a sixth."""
 _NUMBERS = 2_000_000
 """Largest size of a stack of data sets, in numbers times components."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentsTest:
-    """Tests of the components of a mixture on the rows it was fitted to.
-
-    Parameters
-    ----------
-    n_components, n_rows
-        J, and the number of rows used: at most 4,000, drawn at random.
-    n_draws
-        Number of data sets drawn from the mixture with one component fewer.
-    given
-        p-value of the parameters given being those of the rows; one if none were given.
-    fit
-        p-value of J components with unrestricted covariances. If a p-value is large, drawing stops
-        early, and it is that of the data sets drawn so far.
-    fewer
-        p-value of J - 1 components with unrestricted covariances; one for J = 1, and if the rows do
-        not follow J.
-    independent
-        p-value of coordinates being independent within J components; one if not tested.
-    correlation
-        Largest correlation within a component, with unrestricted covariances.
-    correlation_limit
-        Upper 95 % limit of the correlations: the largest absolute one plus 1.645 standard errors,
-        from data sets with independent coordinates; one if not tested.
-    pair
-        The two components, of the test's own fit, whose variance ratios differ most clearly.
-    ratios
-        p-value of two coordinates having equal variance ratios in every pair of components; one if
-        an earlier test failed, or coordinates are not independent.
-    """
-
-    n_components: int
-    n_rows: int
-    n_draws: int
-    given: float
-    fit: float
-    fewer: float
-    independent: float
-    correlation: float
-    correlation_limit: float
-    pair: tuple[int, int] | None
-    ratios: float
-
-    @property
-    def fits(self) -> bool:
-        """Whether neither J Gaussians nor the parameters given are rejected, at 0.05 each."""
-        return min(self.given, self.fit) > LEVEL
-
-    @property
-    def are_correlated(self) -> bool:
-        """Whether coordinates are not independent within components, at a level of 0.05."""
-        return self.fits and self.independent <= LEVEL
-
-    @property
-    def are_needed(self) -> bool:
-        """Whether fewer components are rejected, at a level of 0.05."""
-        return self.fits and self.fewer <= LEVEL
-
-    @property
-    def are_nearly_independent(self) -> bool:
-        """Whether correlations within components are shown to be small, not just undetected."""
-        return not self.are_correlated and self.correlation_limit < SLIGHT
-
-    @property
-    def ratios_differ(self) -> bool:
-        """Whether, in addition, two components have variance ratios that all differ."""
-        return self.are_needed and self.are_nearly_independent and self.ratios <= LEVEL
-
-    @property
-    def says(self) -> str:
-        """Summary of the p-values as text."""
-        if self.given <= LEVEL:
-            return (
-                f"that {self.n_rows} rows have the law of these parameters has p = "
-                f"{self.given:.2g}, so the two do not belong together"
-            )
-        fit = f"that {self.n_rows} rows follow {_components(self.n_components)} has p = "
-        if self.fit <= LEVEL:
-            return f"{fit}{self.fit:.2g}, so their law is different"
-        words = [f"{fit}{self.fit:.2g} (slightly heavier tails would go undetected)"]
-        if self.n_draws:
-            less = _components(self.n_components - 1)
-            words.append(f"that {less} would suffice {self.fewer:.2g} by {self.n_draws} draws")
-        if self.n_draws and not self.are_needed:
-            words[-1] += ", so a component may be spurious"
-        return ", ".join(words)
-
-    @property
-    def says_of_shapes(self) -> str:
-        """Summary of the tests of correlations and variance ratios within components."""
-        limit = f"{self.correlation_limit:.2g} at most by their 95 % limit"
-        if not self.are_correlated and self.correlation_limit >= SLIGHT:
-            limit += f", where {SLIGHT} would suffice"
-        return (
-            f"correlations within components are up to {self.correlation:.2g}, {limit}, that all "
-            f"are zero has p = {self.independent:.2g}, that two variance ratios are equal "
-            f"{self.ratios:.2g}"
-        )
 
 
 def bootstrap_components(
@@ -153,7 +46,7 @@ def bootstrap_components(
     n_draws: int = 99,
     seed: int = 0,
 ) -> ComponentsTest:
-    """Test whether all components of a mixture of J Gaussians are real, and differ in shape.
+    r"""Test whether all components of a mixture of J Gaussians are real, and differ in shape.
 
     First, whether rows follow J Gaussians: the gain in likelihood from a further component, and the
     kurtosis of rows about components, against data sets drawn from the best-fitting J. Then the
@@ -182,14 +75,46 @@ def bootstrap_components(
     seed
         Seed of the random number generator.
 
+    Returns
+    -------
+    ComponentsTest
+        The p-values, and what follows from them.
+
     Raises
     ------
     InputError
         If the rows are not a matrix of finite numbers, or fewer than the parameters.
 
+    See Also
+    --------
+    check_prior : Uses it for mixtures fitted to rows.
+    distinct_ratios : The gap of variance ratios.
+    upto.mixture : All checks of runs of codes, with a verdict.
+
+    Notes
+    -----
+    The main test is that of McLachlan's likelihood ratio,
+
+    .. math::
+
+        T = 2 \left( \ell_J - \ell_{J-1} \right), \qquad
+        p = \frac{1 + \#\{ b : T_b \ge T \}}{1 + n_{\mathrm{draws}}}
+
+    with the log-likelihoods of the fits of J and J - 1 components, and :math:`T_b` the same on data
+    set b drawn from the J - 1. Drawing stops once p cannot fall below 0.05 anymore.
+
+    References
+    ----------
+    McLachlan (1987). On bootstrapping the likelihood ratio test statistic for the number of
+    components in a normal mixture. Applied Statistics 36, 318-324.
+
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary information.
+    Advances in Neural Information Processing Systems.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.theory import bootstrap_components
     >>> rng = np.random.default_rng(0)
     >>> bootstrap_components(rng.normal(size=(400, 2)), 2).are_needed
     False
@@ -235,10 +160,6 @@ def bootstrap_components(
         pair=pair,
         ratios=ratios,
     )
-
-
-def _components(count: int) -> str:
-    return f"{count} Gaussian component{'s' * (count != 1)}"
 
 
 def _in_units(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import Constant, Group, Promise, finite_or_none
+from upto.theory.changed_distances import relative_defect
 from upto.theory.ica_bounds import unmixing_promise
-from upto.theory.rigid import relative_defect, rigid_promise
+from upto.theory.rigid import rigid_promise
 from upto.theory.valid_numbers import check_finite, check_size, infinite_says_nothing
 
 if TYPE_CHECKING:
     from upto.ica.contrasts import Contrast
-    from upto.theory.ica_bounds import ContrastBounds
+    from upto.theory.contrast_derivatives import ContrastBounds
 
 
 def structure_promises(
@@ -26,7 +27,7 @@ def structure_promises(
     alpha: float = 1.0,
     curvature_at_optimum: float | None = None,
 ) -> tuple[Promise, Promise]:
-    """Return the bounds of Theorem 3: sources up to a rigid motion, and to a signed permutation.
+    r"""Return the bounds of Theorem 3: sources up to a rigid motion, and to a signed permutation.
 
     Sources are independent, non-Gaussian, centred and of unit variance; the model reconstructs its
     input. The inverse of the generator replaces one encoder of Theorem 1, so the relative defect is
@@ -49,6 +50,45 @@ def structure_promises(
     -------
     tuple of Promise
         The bound up to a rigid motion, and the bound on components.
+
+    See Also
+    --------
+    rigid_promise : The same between two trainings.
+    unmixing_promise : The step from the first bound to the second.
+    statistical_from_structural : What follows for two trainings.
+
+    Notes
+    -----
+    With L of the decoder and δ of the process that generated the data from sources u, every
+    representation f(x) has
+
+    .. math::
+
+        \lVert h(f(x)) - u \rVert \le \varepsilon = c \sqrt{e} \, \Delta,
+        \qquad e = (1 + L)(1 + \delta) - 1
+
+    for a rigid motion h, with c of `isometry_constant`. The second bound is that of
+    `unmixing_promise` with 2ε, since centring removes the translation at the cost of another ε; the
+    largest norm is Δ, and λ is at most one because sources have unit variance.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> from upto.theory import structure_promises
+    >>> rigid, components = structure_promises(
+    ...     1e-6,
+    ...     generator_lipschitz=1e-6,
+    ...     n_dimensions=2,
+    ...     diameter=1.0,
+    ...     smallest_eigenvalue=0.1,
+    ...     curvature=0.1,
+    ... )
+    >>> round(float(rigid), 4), rigid.is_vacuous, components.is_vacuous
+    (0.0073, False, True)
     """
     decoder = check_size(lipschitz, "L")
     generator = check_size(generator_lipschitz, "L of the generator")
@@ -110,7 +150,7 @@ def structure_promises(
 def statistical_from_structural(
     error: float, *, largest_norm: float = 1.0, up_to: Group | None = None
 ) -> Promise:
-    """Return the bound of Appendix A.5: runs close to the same structure are close.
+    r"""Return the bound of Appendix A.5: runs close to the same structure are close.
 
     Parameters
     ----------
@@ -121,8 +161,33 @@ def statistical_from_structural(
     up_to
         The group, if it is to be named.
 
+    Returns
+    -------
+    Promise
+        The bound between the two runs.
+
+    See Also
+    --------
+    structure_promises : The error of each run to the structure.
+    upto.Group : The groups, and which of them are isometric.
+
+    Notes
+    -----
+    If h₁ takes the first run to within ε of the structure and h₂ the second, then h₂⁻¹h₁ takes the
+    first to the second within
+
+    .. math::
+
+        \varepsilon' = 2 C \varepsilon, \qquad C = \sup_h \lVert h^{-1} \rVert
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
+    >>> from upto.theory import statistical_from_structural
     >>> float(statistical_from_structural(0.1))
     0.2
     """

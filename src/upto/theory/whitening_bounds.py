@@ -17,19 +17,47 @@ from upto.theory.valid_numbers import (
 
 
 def whitening_promise(error: float, *, radius: float, smallest_eigenvalue: float) -> Promise:
-    """Return the bound of Lemma A.5: close runs are close after each is whitened.
+    r"""Return the bound of Lemma A.5: close runs are close after each is whitened.
 
     Parameters
     ----------
     error
         ε, the largest distance between corresponding rows of the two centred runs.
     radius
-        R, a bound on the norm of every row of both centred runs; the diameter is one.
+        R, a bound on the norm of every row of both centred runs, such as their diameter.
     smallest_eigenvalue
         λ, a lower bound on the eigenvalues of both covariances.
 
+    Returns
+    -------
+    Promise
+        The bound; its constant ``K`` is the factor of the error.
+
+    See Also
+    --------
+    rotation_promise : The same after a linear map.
+    unmixing_promise : What ICA keeps of it.
+    upto.Whitener : The transform.
+
+    Notes
+    -----
+    With W the symmetric inverse root of each covariance, corresponding centred rows x and y have
+
+    .. math::
+
+        \lVert W_X x - W_Y y \rVert \le K \varepsilon,
+        \qquad K = \lambda^{-1/2} + R^2 \lambda^{-3/2}
+
+    It is vacuous above 2R/√λ, the largest distance between two white rows.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
+    >>> from upto.theory import whitening_promise
     >>> promise = whitening_promise(0.01, radius=2.0, smallest_eigenvalue=0.5)
     >>> round(promise.constant("K"), 5)
     12.72792
@@ -64,7 +92,7 @@ def rotation_promise(
     smallest_singular: float = 1.0,
     largest_singular: float = 1.0,
 ) -> Promise:
-    """Return the bound of Lemma A.6: whitening reduces a linear map to a rotation.
+    r"""Return the bound of Lemma A.6: whitening reduces a linear map to a rotation.
 
     Parameters
     ----------
@@ -75,8 +103,36 @@ def rotation_promise(
     smallest_singular, largest_singular
         Bounds on the singular values of that map; both are one for a rotation.
 
+    Returns
+    -------
+    Promise
+        The bound, up to a rotation or reflection.
+
+    See Also
+    --------
+    whitening_promise : The same for runs that are close without a map.
+    unmixing_promise : The same after ICA.
+    rigid_promise : The error of a rigid motion, where both singular values are one.
+
+    Notes
+    -----
+    If the best linear map has singular values from s₋ to s₊, an orthogonal matrix maps every white
+    row to within K ε of its counterpart, with
+
+    .. math::
+
+        K = \lambda^{-1/2} + R^2 \lambda^{-3/2} \, \frac{s_+ (1 + s_+)}{s_- (1 + s_-)}
+
+    For a rotation this is the constant of `whitening_promise`.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
+    >>> from upto.theory import rotation_promise
     >>> promise = rotation_promise(
     ...     0.01,
     ...     radius=2.0,

@@ -96,9 +96,17 @@ def apply_transform(
         If the run does not fit the transform, has bad rows, the transform has no inverse, a file
         cannot be read or written, or does not have the right numbers afterwards.
 
+    See Also
+    --------
+    upto.save_transform : Keep a fitted transform.
+    upto.load_transform : Read it again.
+    upto.align : Fit a map and carry an index in one call.
+
     Examples
     --------
-    >>> import tempfile, upto, numpy as np
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import upto
     >>> old = np.random.default_rng(0).normal(size=(100, 3))
     >>> aligner = upto.Aligner("rigid").fit(old[:50], old[:50, ::-1] + 5)
     >>> path = f"{tempfile.mkdtemp()}/carried.npy"

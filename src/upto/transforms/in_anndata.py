@@ -50,6 +50,23 @@ def write_to_anndata(
     ------
     InputError
         If the components do not match the observations, or the basis does not match the variables.
+
+    See Also
+    --------
+    upto.ica_from_anndata : Read the transform again.
+    upto.unmix : Fit and write an h5ad file in one call.
+    upto.ICA : The transform.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import upto
+    >>> adata = anndata.AnnData(np.random.default_rng(0).laplace(size=(500, 3)))
+    >>> ica = upto.ICA(random_state=0).fit(adata.X)
+    >>> upto.write_to_anndata(adata, ica, ica.transform(adata.X))
+    >>> adata.obsm["X_ica"].shape, adata.varm["ica_mixing"].shape
+    ((500, 3), (3, 3))
     """
     if len(sources) != adata.n_obs:
         message = (
@@ -104,10 +121,32 @@ def ica_from_anndata(adata: Any, key: str = "ica") -> Transform:
     key
         Name the components are stored under.
 
+    Returns
+    -------
+    ICA, Whitener or an aligner
+        The fitted estimator.
+
     Raises
     ------
     InputError
         If there is no transform of that name.
+
+    See Also
+    --------
+    upto.write_to_anndata : Store it.
+    upto.load_transform : Read a transform from a file of its own.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import upto
+    >>> adata = anndata.AnnData(np.random.default_rng(0).laplace(size=(500, 3)))
+    >>> ica = upto.ICA(random_state=0).fit(adata.X)
+    >>> upto.write_to_anndata(adata, ica, ica.transform(adata.X))
+    >>> again = upto.ica_from_anndata(adata)
+    >>> bool(np.allclose(again.transform(adata.X), adata.obsm["X_ica"]))
+    True
     """
     found = adata.uns.get(key)
     if not isinstance(found, Mapping) or DESCRIPTION not in found:

@@ -70,13 +70,21 @@ def save_transform(path: str | Path, estimator: Transform) -> None:
     InputError
         If the file cannot be written, or the estimator is none of these or not fitted.
 
+    See Also
+    --------
+    upto.load_transform : Read the file.
+    upto.apply_transform : Apply it to files of any size.
+    upto.write_to_anndata : Keep a transform in an AnnData object.
+
     Examples
     --------
-    >>> import tempfile, upto, numpy as np
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import upto
     >>> source = np.random.default_rng(0).normal(size=(100, 3))
     >>> aligner = upto.Aligner("rigid").fit(source, source[:, ::-1] + 5)
     >>> path = f"{tempfile.mkdtemp()}/map.safetensors"
-    >>> save_transform(path, aligner)
+    >>> upto.save_transform(path, aligner)
     >>> upto.load_transform(path)
     Aligner()
     """
@@ -109,10 +117,32 @@ def load_transform(path: str | Path) -> Transform:
     path
         The file.
 
+    Returns
+    -------
+    ICA, Whitener or an aligner
+        The fitted estimator.
+
     Raises
     ------
     InputError
         If the file is not a saved transform, is damaged, or was written by a later version of upto.
+
+    See Also
+    --------
+    upto.save_transform : Write such a file.
+    upto.apply_transform : Apply it to files of any size.
+    upto.ica_from_anndata : Read a transform from an AnnData object.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(100, 3))
+    >>> path = f"{tempfile.mkdtemp()}/white.safetensors"
+    >>> upto.save_transform(path, upto.Whitener().fit(rows))
+    >>> upto.load_transform(path).transform(rows).shape
+    (100, 3)
     """
     path = expanded(path)
     try:

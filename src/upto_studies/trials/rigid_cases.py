@@ -13,8 +13,8 @@ from upto.alignment import fit_map, smallest_worst_error
 from upto.core import Group, Promise
 from upto.engines import choose_engine, cross_moments
 from upto.simulate import draw_mixing
+from upto.theory.changed_distances import isometry_constant
 from upto.theory.rigid import (
-    isometry_constant,
     rigid_mean_promise,
     rigid_mean_promise_from_defect,
     rigid_promise,

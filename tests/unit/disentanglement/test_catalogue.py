@@ -8,6 +8,7 @@ import pytest
 from upto.core import InputError
 from upto.disentanglement import class_matching as classes
 from upto.disentanglement import (
+    code_gaps,
     dci,
     gaps,
     gaussian_tc,
@@ -17,6 +18,7 @@ from upto.disentanglement import (
     predictive,
     probes,
     sap,
+    stability,
 )
 from upto.disentanglement.calibrate import evaluate_scores
 from upto.disentanglement.catalogue import DEFAULT_SCORES, SCORES, find_scores
@@ -74,8 +76,11 @@ def own_functions(codes, factors, name, variant):
         case "infomec/modularity" | "infomec/compactness" | "infomec/explicitness":
             found = info_scores.infomec(codes, factors, variant=variant, **KINDS)
             return getattr(found, name.partition("/")[2])
-        case "mig" | "mig-sup" | "dcimig" | "rmig":
-            return getattr(gaps, name.replace("-", "_"))(codes, factors, variant=variant, **KINDS)
+        case "mig" | "rmig":
+            return getattr(gaps, name)(codes, factors, variant=variant, **KINDS)
+        case "mig-sup" | "dcimig":
+            score = getattr(code_gaps, name.replace("-", "_"))
+            return score(codes, factors, variant=variant, **KINDS)
         case "jemmig":
             return gaps.jemmig(codes, factors, **KINDS)
         case "ridgeway/modularity":
@@ -93,7 +98,7 @@ def own_functions(codes, factors, name, variant):
             own, _, guess = variant.partition("/")
             return score(codes, factors, variant=own, from_chance=bool(guess), **KINDS)
         case "irs":
-            return interventions.irs_score(codes, factors, variant=variant, **KINDS).score
+            return stability.irs_score(codes, factors, variant=variant, **KINDS).score
         case "lms":
             return classes.latent_matching_score(codes, factors, similarity=variant, **KINDS)
         case "msas":

@@ -7,13 +7,12 @@ import pytest
 
 from upto.core import InputError
 from upto.disentanglement.class_matching import (
-    SIMILARITIES,
-    class_similarities,
     latent_matching_score,
     most_similar_averaging_score,
     most_similar_gap_score,
     score_classes,
 )
+from upto.disentanglement.codes_and_classes import SIMILARITIES, class_similarities
 
 KINDS = np.arange(120) % 3
 ONE_EACH = (KINDS[:, None] == np.arange(3)) + 0.0

@@ -9,7 +9,7 @@ import pytest
 
 from upto.disentanglement.calibrate import evaluate_scores
 from upto.disentanglement.catalogue import find_scores
-from upto.disentanglement.class_matching import SIMILARITIES
+from upto.disentanglement.codes_and_classes import SIMILARITIES
 from upto.disentanglement.info_scores import infomec
 from upto.disentanglement.shared_information import information
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.disentanglement.gaps import ESTIMATORS, dcimig, jemmig, mig, mig_sup, rmig
+from upto.disentanglement.code_gaps import dcimig, mig_sup
+from upto.disentanglement.gaps import jemmig, mig, rmig
+from upto.disentanglement.information_gaps import ESTIMATORS
 from upto.disentanglement.modularity import ridgeway_modularity
 from upto.disentanglement.shared_information import information
 

@@ -6,7 +6,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from upto.core import InputError
-from upto.disentanglement.info_scores import VARIANTS, active_codes, infomec
+from upto.disentanglement.info_scores import infomec
+from upto.disentanglement.info_variants import VARIANTS, active_codes
 from upto.disentanglement.predictive import explicitness
 from upto.disentanglement.shared_information import information
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from upto.core import InputError
-from upto.disentanglement.interventions import beta_vae_score, factor_vae_score, irs_score
+from upto.disentanglement.interventions import beta_vae_score, factor_vae_score
+from upto.disentanglement.stability import irs_score
 
 DRAWN = {"batch": 16, "fitted": 400, "scored": 400}
 BOTH = pytest.mark.parametrize("score", [beta_vae_score, factor_vae_score])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from upto.disentanglement import evaluate_scores
-from upto.disentanglement.gaps import dcimig, mig
+from upto.disentanglement.code_gaps import dcimig
+from upto.disentanglement.gaps import mig
 from upto.disentanglement.info_scores import infomec
 from upto.disentanglement.shared_information import ADJUSTED, information
 from upto.disentanglement.shares import beyond_chance, tellable

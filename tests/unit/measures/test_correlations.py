@@ -8,9 +8,7 @@ import pytest
 from upto.core import InputError
 from upto.measures.correlations import (
     GOOGLE_MEAN_CCA,
-    GOOGLE_PWCCA,
     MEAN_CCA,
-    PWCCA,
     RIDGE_CCA,
     SHARE_SVCCA,
     STANDARDISED_SVCCA,
@@ -18,6 +16,7 @@ from upto.measures.correlations import (
 )
 from upto.measures.moments import PairMoments, pair_moments, run_moments
 from upto.measures.regression import LINEAR_R2, MEAN_COLUMN_R2
+from upto.measures.weighted_correlations import GOOGLE_PWCCA, PWCCA
 
 pytestmark = pytest.mark.slow
 

@@ -11,6 +11,7 @@ from upto.core import InputError
 from upto.measures import neighbours
 from upto.measures.alignment import DEBIASED_LINEAR_CKA
 from upto.measures.kinds import permuted
+from upto.measures.near_rows import smallest
 from upto.measures.neighbours import (
     JACCARD_COSINE_NEIGHBOURS,
     JACCARD_NEIGHBOURS,
@@ -175,6 +176,6 @@ def test_the_kth_smallest_is_that_of_sorted_rows(n, k, levels, rng):
     # The nearest are side by side, as among rows in the order of their classes.
     distances = np.vstack([distances, np.sort(distances[: n // 2], axis=1)])
     before = distances.copy()
-    found = neighbours._smallest(distances, k)
+    found = smallest(distances, k)
     np.testing.assert_array_equal(found, np.sort(distances, axis=1)[:, k - 1])
     np.testing.assert_array_equal(distances, before)

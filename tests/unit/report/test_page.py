@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import html
 import re
 from importlib import resources
 from pathlib import Path
@@ -18,6 +19,15 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 def test_a_usual_page_is_small() -> None:
     rows = sample.scatter(n_rows=2000)
     assert len(Report([sample.comparison(rows=rows)]).html().encode()) < 300_000
+
+
+def test_the_title_says_which_runs_and_which_question() -> None:
+    def title_of(*results) -> str:
+        return re.search(r"<title>(.*?)</title>", Report(results).html())[1]
+
+    shown = title_of(sample.comparison(first="one", second="two"))
+    assert shown == "one → two · compare · upto"
+    assert title_of(sample.comparison(), sample.unmixed()) == "2 results · upto"
 
 
 def test_a_page_is_written_whole_and_returns_its_path(tmp_path: Path) -> None:
@@ -69,6 +79,14 @@ def test_hostile_names_are_escaped_everywhere() -> None:
     page = Report([pair, many]).html()
     assert "<img" not in page
     assert page.count("</script>") == 3
+
+
+def test_a_notebook_shows_the_page_as_a_document_of_its_own() -> None:
+    report = Report([sample.comparison(first='<b>"it\'s"')])
+    shown = report._repr_html_()
+    source = re.fullmatch(r'<iframe title="Report" srcdoc="([^"]*)" style="[^"]*"></iframe>', shown)
+    assert source is not None
+    assert html.unescape(source[1]) == report.html()
 
 
 def test_names_that_no_encoding_can_write_do_not_stop_the_page(tmp_path: Path) -> None:

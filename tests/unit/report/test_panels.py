@@ -81,3 +81,19 @@ def test_a_short_logarithmic_axis_has_round_numbers_that_do_not_overlap():
     assert [text.get_text() for text in near.get_xticklabels()] == ["2", "5", "10", "20", "50"]
     assert len(near.get_xticks(minor=True)) == 0
     assert len(far.get_xticks(minor=True)) > 0
+
+
+def test_points_of_one_height_are_not_drawn_on_the_edge():
+    level = Marks(name="level", x=(0.0, 1.0, 2.0), y=(0.999, 0.999, 0.998), kind="points")
+    (axes,) = draw_panels((panel(level, y_zero=True),), columns=2).axes
+    bottom, top = axes.get_ylim()
+    assert bottom == 0
+    assert top > 1.03 * 0.999
+
+
+def test_a_short_logarithmic_height_is_marked_by_round_numbers():
+    narrow = Marks(name="narrow", x=(0.0, 1.0), y=(0.993, 1.01), kind="points")
+    (axes,) = draw_panels((panel(narrow, y_log=True),), columns=2).axes
+    axes.figure.canvas.draw()
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["0.8", "0.9", "1", "1.1"]
+    assert axes.get_yticks(minor=True).size == 0

@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal, norm
 from upto.core import InputError
 from upto.measures import Mixture
 from upto.theory import PiecewiseNetwork, mixture_likelihood, mixture_likelihoods
-from upto.theory.likelihood import log_normal_interval
 from upto.theory.line_pieces import StackedLayers
+from upto.theory.mixture_lines import log_normal_interval
 from upto.theory.segments import segments
 
 RELU = PiecewiseNetwork(weights=[[[1.0]]], activated_output=True)
@@ -265,7 +265,7 @@ def test_many_models_at_once_are_those_one_by_one(rng, monkeypatch):
     expected = [mixture_likelihood(*model, rows, noise=0.2) for model in models]
     assert mixture_likelihoods(models, rows, noise=0.2) == pytest.approx(np.array(expected))
     # Small blocks split the components of one model.
-    monkeypatch.setattr("upto.theory.likelihood._CELLS", 300)
+    monkeypatch.setattr("upto.theory.mixture_lines._CELLS", 300)
     assert mixture_likelihoods(models, rows, noise=0.2) == pytest.approx(np.array(expected))
 
 

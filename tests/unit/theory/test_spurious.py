@@ -9,8 +9,8 @@ from sklearn.mixture import GaussianMixture
 
 from upto.core import InputError
 from upto.theory import bootstrap_components
+from upto.theory.components_test import SLIGHT
 from upto.theory.expectation import fit_mixtures
-from upto.theory.spurious import SLIGHT
 
 
 def two(rng, n_rows=200, apart=6.0):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
-    """Return the area under the receiver operating characteristic curve.
+    r"""Return the area under the receiver operating characteristic curve.
 
     Parameters
     ----------
@@ -27,6 +27,31 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
     float or None
         Fraction of pairs with one row of each class that are ranked correctly; None if there is
         only one class.
+
+    See Also
+    --------
+    auroc_within : Over pairs of the same batch only.
+    prepare : Classifiers whose scores it takes.
+
+    Notes
+    -----
+    With :math:`n_1` rows that should score higher and :math:`n_0` others,
+
+    .. math::
+
+        \mathrm{AUROC} = \frac{1}{n_1 n_0} \sum_{i : y_i = 1} \sum_{j : y_j = 0}
+        \left( [s_i > s_j] + \tfrac{1}{2} [s_i = s_j] \right)
+
+    References
+    ----------
+    Hanley and McNeil (1982). The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve. Radiology 143, 29-36.
+
+    Examples
+    --------
+    >>> from upto.batch_metrics.classifiers import auroc
+    >>> auroc([True, True, False, False], [3.0, 1.0, 1.0, 0.0])
+    0.875
     """
     is_positive, numbers = _checked(labels, scores)
     in_order, n_pairs = _pairs(is_positive, numbers, np.zeros(len(numbers), dtype=np.intp))
@@ -34,10 +59,44 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float | None:
 
 
 def auroc_within(labels: ArrayLike, scores: ArrayLike, batches: ArrayLike) -> float | None:
-    """Return the area under the ROC curve over pairs of rows of the same batch.
+    r"""Return the area under the ROC curve over pairs of rows of the same batch.
 
     This is the mean area of batches with both classes, weighted by their pairs; adding a constant
     to the scores of a batch does not change it.
+
+    Parameters
+    ----------
+    labels, scores
+        As for `auroc`.
+    batches
+        Batch of each row.
+
+    Returns
+    -------
+    float or None
+        Fraction of pairs within batches that are ranked correctly; None if no batch has both
+        classes.
+
+    See Also
+    --------
+    auroc : Over all pairs.
+
+    Notes
+    -----
+    With the area :math:`A_b` of batch b and its :math:`n_{1b} n_{0b}` pairs,
+
+    .. math::
+
+        \frac{\sum_b n_{1b} n_{0b} A_b}{\sum_b n_{1b} n_{0b}}
+
+    Examples
+    --------
+    >>> from upto.batch_metrics.classifiers import auroc, auroc_within
+    >>> scores = [1.0, 0.0, 11.0, 10.0]
+    >>> auroc([True, False, True, False], scores)
+    0.75
+    >>> auroc_within([True, False, True, False], scores, ["p1", "p1", "p2", "p2"])
+    1.0
     """
     is_positive, numbers = _checked(labels, scores)
     names = np.asarray(batches)

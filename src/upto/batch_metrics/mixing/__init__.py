@@ -2,20 +2,19 @@
 
 from upto.batch_metrics.mixing.catalogue import MIXING, MixingKind, find_mixing
 from upto.batch_metrics.mixing.compute import MixingScore, evaluate_mixing, scib_total
-from upto.batch_metrics.mixing.scores import (
-    batch_variance,
+from upto.batch_metrics.mixing.neighbour_scores import clisi, graph_connectivity, ilisi, kbet
+from upto.batch_metrics.mixing.silhouette_scores import (
     bras,
-    clisi,
-    graph_connectivity,
-    ilisi,
     isolated_labels,
-    kbet,
-    kmeans_agreement,
-    pcr_comparison,
     silhouette_batch,
     silhouette_label,
 )
 from upto.batch_metrics.mixing.whole import ClusterAgreement
+from upto.batch_metrics.mixing.whole_scores import (
+    batch_variance,
+    kmeans_agreement,
+    pcr_comparison,
+)
 
 __all__ = [
     "MIXING",

@@ -45,6 +45,10 @@ class MixingKind:
         Function that scores one view; None for the totals.
     needs
         Statistics the view must collect from all distances, if any.
+
+    See Also
+    --------
+    find_mixing : Returns them by name.
     """
 
     name: str
@@ -229,8 +233,29 @@ MIXING: Catalogue[MixingKind] = Catalogue("score", _KINDS)
 def find_mixing(names: str | Iterable[str] | None = None) -> tuple[MixingKind, ...]:
     """Return scores by name; all by default.
 
+    Parameters
+    ----------
+    names
+        One name or several, such as ``bras``.
+
+    Returns
+    -------
+    tuple of MixingKind
+        The scores, in the order of the names.
+
+    Raises
+    ------
+    InputError
+        If there is no such score.
+
+    See Also
+    --------
+    evaluate_mixing : Computes them.
+    scib_total : The total of those that count.
+
     Examples
     --------
+    >>> from upto.batch_metrics.mixing import find_mixing
     >>> [kind.title for kind in find_mixing(["bras", "ilisi"])]
     ['BRAS', 'iLISI']
     """

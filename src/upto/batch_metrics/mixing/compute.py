@@ -36,6 +36,11 @@ class MixingScore:
         The score; None if it is undefined for these rows.
     says
         Why it is undefined, or what it hides; otherwise empty.
+
+    See Also
+    --------
+    evaluate_mixing : Returns one for each score.
+    MixingKind : What a score measures, and how it is gamed.
     """
 
     name: str
@@ -68,9 +73,37 @@ def evaluate_mixing(
     seed
         Seed of k-means.
 
+    Returns
+    -------
+    tuple of MixingScore
+        One for each name; the value is None where a score is undefined, with the reason.
+
+    Raises
+    ------
+    InputError
+        If there is no such score, or batches, labels and rows do not fit each other.
+
+    See Also
+    --------
+    find_mixing : The scores by name.
+    scib_total : The formula of the totals.
+    upto.batch_metrics.retrieval.mean_average_precision : Retrieval of rows with the same label.
+    upto.batches : Whether labels can be predicted in unseen batches, which no mixing score says.
+
+    Notes
+    -----
+    Distances are computed once for all scores. The functions of single scores, such as `bras`, give
+    the same values.
+
+    References
+    ----------
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from upto.batch_metrics.mixing import evaluate_mixing
     >>> rows = np.random.default_rng(0).normal(size=(200, 4))
     >>> found, = evaluate_mixing(rows, ["a", "b"] * 100, ["x"] * 200, scores="kbet")
     >>> bool(found.value > 0.8)
@@ -88,16 +121,36 @@ def evaluate_mixing(
 def scib_total(
     biology: Mapping[str, float | None], batch: Mapping[str, float | None]
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the batch mean, the biology mean and 0.6 × biology + 0.4 × batch.
+    """Return the biology mean, the batch mean and 0.6 × biology + 0.4 × batch.
 
     Scores that are None are left out of their mean; a side without scores is None, and so is the
     total.
 
+    Parameters
+    ----------
+    biology, batch
+        Scores of each side by name.
+
+    Returns
+    -------
+    tuple of three float or None
+        The mean of the biology side, that of the batch side, and the total.
+
+    See Also
+    --------
+    evaluate_mixing : Computes the scores and these totals.
+
+    References
+    ----------
+    Luecken et al. (2022). Benchmarking atlas-level data integration in single-cell genomics. Nature
+    Methods 19, 41-50.
+
     Examples
     --------
-    >>> total = scib_total({"clisi": 1.0}, {"bras": 0.5, "kbet": None})[2]
-    >>> print(f"{total:.2f}")
-    0.80
+    >>> from upto.batch_metrics.mixing import scib_total
+    >>> biology, batch, total = scib_total({"clisi": 1.0}, {"bras": 0.5, "kbet": None})
+    >>> print(f"{biology:.2f} {batch:.2f} {total:.2f}")
+    1.00 0.50 0.80
     """
     kept, mixed = _mean(biology.values()), _mean(batch.values())
     if kept is None or mixed is None:

@@ -7,10 +7,12 @@ does not depend on the order of rows; so scores do not depend on it either, bit 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from upto.batch_metrics.value_names import as_names
@@ -19,10 +21,9 @@ from upto.core.array_types import Float, Index
 from upto.measures.kinds import as_rows as finite_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+Names = Sequence[Any] | NDArray[Any]
 Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[Metric, ...] = ("euclidean", "cosine")
 
@@ -208,3 +209,10 @@ class DistanceBlock:
     squared: Float | None
     doubt: Float
     cosine: Float | None
+
+
+def points_and_groups(rows: Any, **names: Names) -> tuple[Points, tuple[Grouping, ...]]:
+    """Return the distinct rows, and the groups of rows by each of the names."""
+    values = as_rows(rows)
+    codes = [as_codes(each, len(values), what=what) for what, each in names.items()]
+    return find_points(values, *codes)

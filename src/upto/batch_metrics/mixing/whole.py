@@ -31,6 +31,10 @@ class ClusterAgreement:
         Mutual information over the mean of the two entropies.
     ari
         The adjusted Rand index: 0 for random clusters, 1 for the labels.
+
+    See Also
+    --------
+    kmeans_agreement : Returns it.
     """
 
     nmi: float

@@ -130,13 +130,20 @@ def align(
     InputError
         If the rows cannot be used or are too few, or the index has not the width of `old`.
 
+    See Also
+    --------
+    upto.AlignResult : What it returns: recall of every map, and the maps.
+    upto.compare : Whether two runs agree, by error instead of retrieval.
+    upto.apply_transform : Carry files of any size with a saved map.
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> old = rng.laplace(size=(600, 16))
     >>> turn, _ = np.linalg.qr(rng.normal(size=(16, 16)))
-    >>> result = align(old, old @ turn)
+    >>> result = upto.align(old, old @ turn)
     >>> result.chosen, result.advice
     ('rigid', 'carry')
     """

@@ -74,7 +74,7 @@ class SizePoint(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignResult(Result):
-    """What retrieval loses if an index is carried to a new model instead of embedded again.
+    r"""What retrieval loses if an index is carried to a new model instead of embedded again.
 
     Every recall is the share of the nearest rows in the new space that a search finds, one for each
     number of rows retrieved in `at`; verdict and figures use the number `decides`. `chosen` is the
@@ -85,6 +85,21 @@ class AlignResult(Result):
     they have one.
 
     `aligner` gives a map as a fitted estimator. The maps are in `kept`, in memory only.
+
+    See Also
+    --------
+    upto.align : Returns it.
+    upto.Aligner : The maps, as estimators.
+    upto.core.Result : Its other methods.
+
+    Notes
+    -----
+    For each of the n queries, let :math:`N_k` be its k nearest rows in the new space and
+    :math:`S_k` the k rows that a search finds. The recall is
+
+    .. math::
+
+        \text{recall@}k = \frac{1}{n} \sum_{i=1}^n \frac{\lvert N_k(i) \cap S_k(i) \rvert}{k}
     """
 
     kind: ClassVar[str] = "align"

@@ -163,10 +163,37 @@ def batches(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    BatchesResult
+        Scores of every condition, and their differences.
+
     Raises
     ------
     InputError
         If a column or value does not exist, or no label can be evaluated on any fold.
+
+    See Also
+    --------
+    upto.BatchesResult : What it returns.
+    upto.corrections.BatchScaler : A correction as an estimator.
+    upto.batch_metrics.mixing.evaluate_mixing : Mixing scores of plain arrays.
+    upto.batch_metrics.retrieval.mean_average_precision : Retrieval of replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rng = np.random.default_rng(0)
+    >>> plate, drug = np.repeat(range(4), 60), np.tile(["none", "drug"], 120)
+    >>> rows = rng.normal(size=(240, 5)) + plate[:, None]
+    >>> rows[:, 0] += 3 * (drug == "drug")
+    >>> options = {"classifier": "linear", "shuffled": False, "maps": False}
+    >>> found = upto.batches(
+    ...     rows, batch=plate, label=drug, control="none", conditions="base,batch-scaled", **options
+    ... )
+    >>> bool(found.score("batch-scaled").auroc.value > 0.9)
+    True
     """
     percents = as_percents(concentration)
     check_options(classifier=classifier, fit=fit, probe_labels=probe_labels, folds=folds, seed=seed)

@@ -53,6 +53,10 @@ class KeptBiology:
         Cost of dropping on held-out batches; None if no component was considered.
     converged
         Whether ICA converged.
+
+    See Also
+    --------
+    keep_biology : Returns it.
     """
 
     batch: str
@@ -142,10 +146,37 @@ def keep_biology(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    KeptBiology
+        The kept and dropped components, and the cost of dropping.
+
     Raises
     ------
     InputError
         If the run is invalid, every component would be dropped, or the file cannot be written.
+
+    See Also
+    --------
+    upto.corrections.BiologyComponents : The same for arrays, as an estimator.
+    upto.batches : Whether the corrected run predicts labels in unseen batches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from upto.questions.batches.remove_batch import keep_biology
+    >>> rng = np.random.default_rng(0)
+    >>> plate, gene = np.repeat(np.arange(8), 300), np.tile(np.arange(2), 1200)
+    >>> sources = rng.laplace(size=(2400, 2)) / 2
+    >>> sources[:, 0] += rng.choice([-2.0, 2.0], size=8)[plate]
+    >>> sources[:, 1] += 3.0 * gene
+    >>> with TemporaryDirectory() as folder:
+    ...     out = Path(folder) / "kept.npz"
+    ...     found = keep_biology(sources, out, batch=plate, label=gene)
+    ...     print(len(found.dropped), out.exists())
+    1 True
     """
     if space not in SPACES:
         message = f"unknown space {space!r}: choose one of {', '.join(SPACES)}."

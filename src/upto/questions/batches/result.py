@@ -44,6 +44,11 @@ class BatchesResult(Result):
     ``"one-trains"`` (train on one batch, test on all others). Conditions were fitted to the rows in
     `fit`: ``"training"``, or ``"all"`` as in the paper. `mixing`, `components` and `maps` come from
     fits to all rows (in sample).
+
+    See Also
+    --------
+    upto.batches : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "batches"

@@ -71,7 +71,7 @@ def compare(
     engine: Engine | str | None = None,
     progress: Progress | bool | None = None,
 ) -> CompareResult:
-    """Find the group up to which two or more runs agree, and the error of the best map.
+    r"""Find the group up to which two or more runs agree, and the error of the best map.
 
     The first run is mapped onto the second by the best element of each group. Errors are L2
     distances over the diameter of the target.
@@ -134,13 +134,45 @@ def compare(
     InputError
         If the runs cannot be compared.
 
+    See Also
+    --------
+    upto.CompareResult : What it returns, with the map of every row.
+    upto.similarity : CKA, CCA and other measures of the same runs.
+    upto.align : Carry rows from one run to the other, and judge by retrieval.
+    upto.consensus : What three or more runs share.
+    upto.Aligner : The map of one group as an estimator.
+
+    Notes
+    -----
+    For the rows :math:`y_i` of the target and their images :math:`\hat y_i = g(x_i)` under the best
+    map g of a group, the error and R² over the n held-out rows are
+
+    .. math::
+
+        \bar\varepsilon = \frac{1}{n} \sum_i \frac{\lVert y_i - \hat y_i \rVert}{\Delta},
+        \qquad
+        R^2 = 1 - \frac{\sum_i \lVert y_i - \hat y_i \rVert^2}{\sum_i \lVert y_i - \bar y \rVert^2}
+
+    with Δ the diameter of the target, the largest distance between two of its rows. The p-value of
+    a map compares its error with those of random re-pairings, adjusted for the number of maps. The
+    ε of Definition 1 in the paper is the smallest worst error over a group, in sample; it is in
+    `supremum` of each fit.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Westfall and Young (1993). Resampling-based multiple testing. Wiley.
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> first = rng.laplace(size=(400, 3))
     >>> rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    >>> compare(first, first @ rotation + 1).up_to
+    >>> upto.compare(first, first @ rotation + 1).up_to
     <Group.RIGID: 'rigid'>
     """
     options = Options(

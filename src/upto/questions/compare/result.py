@@ -50,6 +50,12 @@ class CompareResult(Result):
     pair; fields that describe one pair are None or empty.
 
     `aligner` gives the map of a row. The maps are in `maps`, in memory only: JSON has none.
+
+    See Also
+    --------
+    upto.compare : Returns it.
+    upto.core.Fit : One row of its table.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "compare"

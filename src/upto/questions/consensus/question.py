@@ -69,7 +69,7 @@ def consensus(
     engine: Engine | str | None = None,
     progress: Progress | bool | None = None,
 ) -> ConsensusResult:
-    """Find the space that runs share, and the components that appear in every run.
+    r"""Find the space that runs share, and the components that appear in every run.
 
     Runs are aligned on the fitted rows, by rotating all of them onto their mean or by matching
     their independent components. Every run is then compared on held-out rows with the consensus of
@@ -117,13 +117,33 @@ def consensus(
     InputError
         If the runs cannot be used, or the file cannot be written.
 
+    See Also
+    --------
+    upto.ConsensusResult : What it returns.
+    upto.compare : Two runs, or all ordered pairs of several.
+    upto.unmix : The independent components of one run.
+
+    Notes
+    -----
+    Generalised Procrustes analysis turns the centred runs :math:`X_1, \dots, X_K` onto their mean:
+
+    .. math::
+
+        \min_{Q_1, \dots, Q_K} \sum_k \lVert X_k Q_k - M \rVert^2,
+        \qquad M = \frac{1}{K} \sum_k X_k Q_k
+
+    References
+    ----------
+    Gower (1975). Generalized Procrustes analysis. Psychometrika 40.
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.laplace(size=(400, 3))
     >>> turns = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(3)]
-    >>> consensus(*(rows @ turn for turn in turns)).in_every_run
+    >>> upto.consensus(*(rows @ turn for turn in turns)).in_every_run
     (0, 1, 2)
     """
     _check_options(up_to, n_components, held_out, permutations, seed)

@@ -75,6 +75,11 @@ class ConsensusResult(Result):
     Gaussian after ICA, or raw coordinates that agree no better than randomly rotated ones).
     `consistency` is the share of the matches between two runs that the common matching keeps; None
     without matching.
+
+    See Also
+    --------
+    upto.consensus : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "consensus"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @with_provenance
 def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -> DiversityResult:
-    """Test whether a head identifies the representation below it up to a linear map.
+    r"""Test whether a head identifies the representation below it up to a linear map.
 
     Two models with equal class probabilities have representations related by an invertible linear
     map (affine if the heads have a bias) whenever the class vectors of each head have as many
@@ -41,10 +41,35 @@ def diversity(head: Run, *, frequencies: ArrayLike | str | Path | None = None) -
         Class frequencies, as an array or a file; equal by default. Classes with frequency zero
         are left out.
 
+    Returns
+    -------
+    DiversityResult
+        Whether the condition holds, and how well it is conditioned.
+
     Raises
     ------
     InputError
         If the head or the frequencies are not valid.
+
+    See Also
+    --------
+    upto.DiversityResult : What it returns.
+    upto.theory.head_diversity : The same test as a plain function.
+    upto.theory.linear_map_between : The map between two heads.
+    upto.compare : Compare the representations themselves.
+
+    Notes
+    -----
+    With class vectors :math:`g_1, \dots, g_K` in M dimensions, the condition is
+
+    .. math::
+
+        \operatorname{rank}\,\{ g_i - g_j \} = M
+
+    References
+    ----------
+    Roeder et al. (2021). On linear identifiability of learned representations. International
+    Conference on Machine Learning.
 
     Examples
     --------

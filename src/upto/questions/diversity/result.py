@@ -25,6 +25,11 @@ class DiversityResult(Result):
     η times it. Infinite values are None. `stored_as` is the number type whose precision the values
     have, even if stored in a wider one; `rounding` bounds the effect of rounding to it on the
     smallest singular value.
+
+    See Also
+    --------
+    upto.diversity : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "diversity"

@@ -125,18 +125,36 @@ def factors(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    FactorsResult
+        Every form of the latents against the factors.
+
     Raises
     ------
     InputError
         If latents and factors cannot be matched, or a score, form or factor does not exist.
 
+    See Also
+    --------
+    upto.FactorsResult : What it returns.
+    upto.disentanglement.evaluate_scores : Scores of plain arrays, with their chance levels.
+    upto.compare : Latents of two runs against each other.
+    upto.read_image_set : Images with known factors.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.uniform(size=(500, 2))
     >>> turned = truth @ [[0.8, 0.6], [-0.6, 0.8]]
-    >>> found = factors(turned, truth, forms=["raw", "ica"], scores="linear-probe")
+    >>> found = upto.factors(turned, truth, forms=["raw", "ica"], scores="linear-probe")
     >>> str(found.truth().up_to), str(found.truth("ICA").up_to)
     ('similarity', 'signed-similarity')
     """

@@ -29,6 +29,11 @@ class FactorsResult(Result):
 
     `structure` is empty without numeric factors. `n_used` rows are scored; errors to the truth use
     the `n_complete` of them with all numeric factors, of which `n_held_out` are held out.
+
+    See Also
+    --------
+    upto.factors : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "factors"

@@ -48,7 +48,7 @@ def inspect(
     engine: Engine | str | None = None,
     progress: Progress | bool | None = None,
 ) -> InspectResult:
-    """Summarise one run before comparing it with others.
+    r"""Summarise one run before comparing it with others.
 
     Parameters
     ----------
@@ -66,10 +66,39 @@ def inspect(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    InspectResult
+        Size, rank, spectrum and Gaussianity of the run.
+
     Raises
     ------
     InputError
         If the run is not valid.
+
+    See Also
+    --------
+    upto.InspectResult : What it returns.
+    upto.compare : Compare it with other runs.
+    upto.unmix : Its independent components.
+
+    Notes
+    -----
+    With the share :math:`p_j` of the variance along principal direction j, the effective
+    dimension is
+
+    .. math::
+
+        d_\text{eff} = \frac{1}{\sum_j p_j^2}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> rows = np.random.default_rng(0).normal(size=(500, 4))
+    >>> result = upto.inspect(np.hstack([rows, rows[:, :1]]), ica=False)
+    >>> result.run.n_features, result.run.rank
+    (5, 4)
     """
     check_whole(seed=seed)
     engine, progress = choose_engine(engine), choose_progress(progress)

@@ -23,6 +23,12 @@ class InspectResult(Result):
     difference of each independent component's held-out contrast from a Gaussian's, in standard
     errors, and `n_near_gaussian` counts those below three; they are empty and None if ICA was not
     run or too few rows were held out.
+
+    See Also
+    --------
+    upto.inspect : Returns it.
+    upto.core.RunSummary : The type of `run`.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "inspect"

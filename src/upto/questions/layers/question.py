@@ -88,17 +88,36 @@ def layers(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    LayersResult
+        Scores of every pair of layers, and the closest layer of each.
+
     Raises
     ------
     InputError
         If the layers cannot be compared, or a measure does not exist.
 
+    See Also
+    --------
+    upto.LayersResult : What it returns.
+    upto.record_activations : Write the layers of a torch module to files.
+    upto.similarity : The same measures between whole runs.
+
+    References
+    ----------
+    Kornblith et al. (2019). Similarity of neural network representations revisited. International
+    Conference on Machine Learning.
+
+    Westfall and Young (1993). Resampling-based multiple testing. Wiley.
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(2, 100, 4))
-    >>> found = layers({"a": x, "b": y}, {"c": y * 2, "d": x + 1})
+    >>> found = upto.layers({"a": x, "b": y}, {"c": y * 2, "d": x + 1})
     >>> [found.runs[1].layers[each.closest].name for each in found.pairs[0].closest]
     ['d', 'c']
     """

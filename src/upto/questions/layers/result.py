@@ -155,6 +155,11 @@ class LayersResult(Result):
 
     All numbers use the same `n_used` samples. The null distributions come from `n_pairings` random
     pairings; if `complete`, these are all pairings and p-values are exact.
+
+    See Also
+    --------
+    upto.layers : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "layers"

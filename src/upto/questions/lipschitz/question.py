@@ -75,7 +75,7 @@ def lipschitz(
     engine: Engine | str | None = None,
     progress: Progress | bool | None = None,
 ) -> LipschitzResult:
-    """Measure how far a decoder is from an isometry, at many latents.
+    r"""Measure how far a decoder is from an isometry, at many latents.
 
     The bi-Lipschitz constant Λ at a point is the largest factor by which the decoder stretches or
     shrinks a direction there: max(σ_max, 1/σ_min) over the singular values of its Jacobian, 1 for
@@ -112,16 +112,43 @@ def lipschitz(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    LipschitzResult
+        Λ at every point, its spread and the bounds of Theorem 1.
+
     Raises
     ------
     InputError
         If the latents, the outputs or the decoder are not valid.
 
+    See Also
+    --------
+    upto.LipschitzResult : What it returns.
+    upto.theory.rigid_promise : What Theorem 1 promises for a constant.
+    upto.theory.certify_network : A bound from the weights alone.
+    upto.compare : Measured errors beside the bounds.
+
+    Notes
+    -----
+    For the singular values σ of the Jacobian of the decoder f at the latent z,
+
+    .. math::
+
+        \Lambda(z) = \max\left( \sigma_{\max}(z), \frac{1}{\sigma_{\min}(z)} \right),
+        \qquad L = \max_z \Lambda(z) - 1
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> latents = np.random.default_rng(0).normal(size=(300, 2))
-    >>> found = lipschitz(latents, outputs=latents @ [[0.0, 2.0], [2.0, 0.0]])
+    >>> found = upto.lipschitz(latents, outputs=latents @ [[0.0, 2.0], [2.0, 0.0]])
     >>> round(found.spread("lipschitz").worst, 6), round(found.scaled, 6)
     (2.0, 1.0)
     """

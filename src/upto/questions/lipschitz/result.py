@@ -122,6 +122,12 @@ class LipschitzResult(Result):
         rectifiers.
     promises
         Bounds of Theorem 1 for the constants; empty if these are only lower bounds.
+
+    See Also
+    --------
+    upto.lipschitz : Returns it.
+    upto.Promise : Its bounds.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "lipschitz"

@@ -105,10 +105,27 @@ def mixture(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    MixtureResult
+        Each assumption with its check, and the group that follows.
+
     Raises
     ------
     InputError
         If a prior is not a mixture, or decoders or rows do not fit it.
+
+    See Also
+    --------
+    upto.MixtureResult : What it returns.
+    upto.theory.what_is_identified : What follows from assumptions alone.
+    upto.theory.check_prior : The checks of one prior.
+    upto.theory.check_decoder : The checks of one decoder.
+
+    References
+    ----------
+    Kivva et al. (2022). Identifiability of deep generative models without auxiliary
+    information. Advances in Neural Information Processing Systems.
 
     Examples
     --------

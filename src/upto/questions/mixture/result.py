@@ -31,6 +31,11 @@ class MixtureResult(Result):
 
     `prior_up_to`, `decoder_up_to` and `hidden` are the weakest of all runs. `up_to` is the group of
     the claim to test, if one was given.
+
+    See Also
+    --------
+    upto.mixture : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "mixture"
@@ -259,7 +264,7 @@ class MixtureResult(Result):
             *self._levels(),
         ]
         return Panel(
-            title="Overlap of the components of a run with their partners in the others",
+            title="Overlap of components with partners in other runs",
             x="run",
             y="overlap",
             marks=tuple(marks),

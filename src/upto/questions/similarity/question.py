@@ -69,7 +69,7 @@ def similarity(
     engine: Engine | str | None = None,
     progress: Progress | bool | None = None,
 ) -> SimilarityResult:
-    """Score every pair of runs by similarity measures, each value with its chance level.
+    r"""Score every pair of runs by similarity measures, each value with its chance level.
 
     The chance level comes from random re-pairing of the same rows. All measures use the same rows;
     measures with fitted parameters are fitted on one part of them and scored on the other.
@@ -104,17 +104,38 @@ def similarity(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    SimilarityResult
+        One row for each pair of runs and measure.
+
     Raises
     ------
     InputError
         If the runs cannot be compared, or a measure does not exist.
 
+    See Also
+    --------
+    upto.SimilarityResult : What it returns.
+    upto.compare : Up to which group two runs agree.
+    upto.layers : The same measures between all layers of two networks.
+
+    Notes
+    -----
+    With B random pairings, of which b score at least as high as the true one, the p-value is
+
+    .. math::
+
+        p = \frac{1 + b}{1 + B}
+
     Examples
     --------
     >>> import numpy as np
+    >>> import upto
     >>> rng = np.random.default_rng(0)
     >>> first = rng.normal(size=(200, 4))
-    >>> found = similarity(first, first @ rng.normal(size=(4, 3)), measures="linear-cka")
+    >>> second = first @ rng.normal(size=(4, 3))
+    >>> found = upto.similarity(first, second, measures="linear-cka")
     >>> found.rows[0].is_beyond_chance
     True
     """

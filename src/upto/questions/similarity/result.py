@@ -86,6 +86,11 @@ class SimilarityResult(Result):
     random pairings; if `complete`, these are all pairings and p-values are exact. If `n_fits` is a
     number, wide runs were fitted that often: pairings, with the true one, share the pairing of the
     fitted rows and differ in the held-out rows.
+
+    See Also
+    --------
+    upto.similarity : Returns it.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "similarity"

@@ -106,10 +106,36 @@ def unmix(
         True for bars, or a line every minute in a log; False for nothing. By default, bars in a
         notebook or at a prompt after two seconds. An object with ``task(label, total)`` is called.
 
+    Returns
+    -------
+    UnmixResult
+        The components, and which of them are identifiable.
+
     Raises
     ------
     InputError
         If the run is not valid, or a file cannot be written.
+
+    See Also
+    --------
+    upto.UnmixResult : What it returns.
+    upto.ICA : The same fit as an estimator.
+    upto.consensus : Components that appear in every run.
+    upto.inspect : Rank, spectrum and Gaussianity of a run.
+
+    References
+    ----------
+    Nelson et al. (2026). Statistical and structural identifiability in representation learning.
+    International Conference on Learning Representations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import upto
+    >>> sources = np.random.default_rng(0).laplace(size=(2000, 3))
+    >>> result = upto.unmix(sources @ [[2, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> result.n_identifiable
+    3
     """
     check_fraction(held_out=held_out)
     check_whole(bootstraps=bootstraps, seed=seed)

@@ -46,6 +46,12 @@ class UnmixResult(Result):
     not stay within one of `subspaces`. `n_identifiable` counts the identifiable components; it is
     None if they were not tested or ICA did not converge. `n_held_out` is the number of rows in the
     second of the two parts.
+
+    See Also
+    --------
+    upto.unmix : Returns it.
+    upto.ICA : The transform.
+    upto.core.Result : Its other methods.
     """
 
     kind: ClassVar[str] = "unmix"
