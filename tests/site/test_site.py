@@ -83,16 +83,14 @@ class Read(HTMLParser):
             self.title += data
 
 
-def is_of_the_site(path: Path) -> bool:
-    """Whether Sphinx wrote the page: reports that are shown as examples have tests of their own."""
-    return not {"_static", "_sources", "_downloads", "_images"} & {*path.relative_to(SITE).parts}
-
-
 def page_names() -> list[str]:
+    """List the pages that Sphinx wrote; reports shown as examples have tests of their own."""
     if "UPTO_SITE" not in os.environ:
         return []
     return sorted(
-        path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if is_of_the_site(path)
+        path.relative_to(SITE).as_posix()
+        for path in SITE.rglob("*.html")
+        if "_static/documentation_options.js" in path.read_text(encoding="utf-8")
     )
 
 

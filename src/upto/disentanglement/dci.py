@@ -153,7 +153,7 @@ def dci_scores(
     --------
     >>> import numpy as np
     >>> from upto.disentanglement import dci_scores
-    >>> factors = np.random.default_rng(0).integers(3, size=(200, 2))
+    >>> factors = np.random.default_rng(0).integers(3, size=(90, 2))
     >>> found = dci_scores(factors * [1.0, 2.0], factors)
     >>> round(found.disentanglement.value, 2), round(found.informativeness.value, 2)
     (1.0, 1.0)

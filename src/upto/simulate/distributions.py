@@ -110,7 +110,7 @@ def student_t(degrees_of_freedom: float = 5.0) -> Source:
 
 
 def generalised_normal(shape: float = 4.0) -> Source:
-    r"""Return the density proportional to ``exp(-|x/a|^shape)``: 1 is Laplace, 2 is Gaussian.
+    r"""Return the density ``exp(-|x/a| ** shape)`` up to a factor: 1 is Laplace, 2 is Gaussian.
 
     Parameters
     ----------

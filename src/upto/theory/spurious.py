@@ -116,7 +116,7 @@ def bootstrap_components(
     >>> import numpy as np
     >>> from upto.theory import bootstrap_components
     >>> rng = np.random.default_rng(0)
-    >>> bootstrap_components(rng.normal(size=(400, 2)), 2).are_needed
+    >>> bootstrap_components(rng.normal(size=(100, 2)), 2).are_needed
     False
     """
     count = check_count(n_components, "n_components")

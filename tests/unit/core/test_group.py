@@ -154,3 +154,12 @@ def test_a_random_element_can_lead_to_a_wider_target(group, rng):
     assert np.linalg.matrix_rank(linear) == 3
     if group.is_isometric:
         np.testing.assert_allclose(linear @ linear.T, np.eye(3), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("group", ["signed-permutation", "signed-similarity", "scaled-permutation"])
+def test_permutations_leave_the_extra_coordinates_of_a_wider_target_constant(group, rng):
+    linear, translation = random_element(group, 3, rng, n_out=5)
+    mapped = rng.normal(size=(20, 3)) @ linear + translation
+    extra = np.ptp(mapped, axis=0) == 0
+    assert extra.sum() == 2
+    np.testing.assert_array_equal(mapped[0, extra], translation[extra])
