@@ -29,6 +29,7 @@ STUDIES = {
     "pinwheel": "upto_studies.pinwheel",
     "digit-clusters": "upto_studies.digit_clusters",
     "side-information": "upto_studies.side_information",
+    "index-upgrade": "upto_studies.index_upgrade",
 }
 """Module of each study; its folder has the name of the study."""
 

@@ -129,6 +129,24 @@ def test_a_map_in_the_wrong_direction_says_so(upto, upgrade):
     assert not (upgrade / "x.npy").exists()
 
 
+def test_between_equal_widths_the_name_shows_the_wrong_direction(upto, upgrade, rng):
+    old = np.load(upgrade / "a.npy")
+    np.save(upgrade / "c.npy", old @ np.linalg.qr(rng.normal(size=(8, 8)))[0])
+    arguments = ["--up-to", "rigid", "--save", "map.safetensors", "-q"]
+    assert upto("align", "a.npy", "c.npy", *arguments).exit_code == 0
+    carry = ["align", "--map", "map.safetensors", "-o", "x.npy", "--apply"]
+    refused = upto(*carry, "c.npy")
+    assert refused.exit_code == 3
+    assert "c has the name of the rows that the map leads to, from a" in refused.stderr
+    assert "rename c" in refused.stderr
+    assert not (upgrade / "x.npy").exists()
+    assert upto(*carry, "a.npy", "--inverse").exit_code == 3
+    assert upto(*carry, "c.npy", "--inverse").exit_code == 0
+    np.testing.assert_allclose(np.load(upgrade / "x.npy"), old, atol=1e-9)
+    np.save(upgrade / "later.npy", old)
+    assert upto(*carry, "later.npy").exit_code == 0
+
+
 def test_rows_with_nan_are_named_and_dropped_if_asked(upto, upgrade):
     rows = np.load(upgrade / "a.npy")
     rows[[3, 77], 2] = np.nan

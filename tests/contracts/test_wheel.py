@@ -39,6 +39,7 @@ def test_the_wheel_is_small_and_has_what_the_packages_read(tmp_path):
         "upto_studies/contrastive-patches/result.json",
         "upto_studies/hierarchy/result.json",
         "upto_studies/ica-efficiency/result.json",
+        "upto_studies/index-upgrade/result.json",
         "upto_studies/layers-of-gpts/result.json",
         "upto_studies/leaky-autoencoders/result.json",
         "upto_studies/likelihood-surfaces/result.json",

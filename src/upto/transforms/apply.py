@@ -146,19 +146,34 @@ def apply_transform(
 
 
 def _check_direction(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
-    """Refuse a run as wide as the images, unless it has columns that the transform takes."""
+    """Refuse a run that is of the images, by its width, columns or name."""
     wanted, made = _widths(transform, inverse=inverse)
     taken = target_names(transform) if inverse else fitted_names(transform)
+    names = [getattr(transform, f"{each}_name_", None) for each in ("source", "target")]
+    if embeddings.n_features == wanted == made:
+        _check_name(names, embeddings.name, inverse=inverse)
     if embeddings.n_features == wanted or embeddings.n_features != made:
         return
     if set(taken) & set(embeddings.features):
         return
-    names = [getattr(transform, f"{each}_name_", None) for each in ("source", "target")]
     between = "" if None in names else f"; the map goes from {names[0]} to {names[1]}"
     remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
     message = (
         f"{_other_width(embeddings, wanted, inverse=inverse)}{between}: {remedy}, or fit a map the "
         "other way."
+    )
+    raise ArgumentError(message, inverse=True)
+
+
+def _check_name(names: list[str | None], name: str, *, inverse: bool) -> None:
+    """Refuse the run that a map between equal widths leads to: only its name shows it."""
+    taken, made = names[::-1] if inverse else names
+    if name != made or taken in (made, None):
+        return
+    remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
+    message = (
+        f"{name} has the name of the rows that the map leads to, from {taken}: {remedy}, fit a map "
+        f"the other way, or rename {name} if its rows are of the kind of {taken}."
     )
     raise ArgumentError(message, inverse=True)
 

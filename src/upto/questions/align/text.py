@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from upto.questions.align.result import Advice, AlignResult, CarryingMap, PairsPoint
 
+DOUBLINGS = 5
+"""Doublings of the pairs, to 32 times as many, within which the recall could become enough."""
 FEW_QUERIES, FAR, CARRIED_LENGTHS, WORTH = 200, 32, 0.9, 0.01
 """Limits of the findings: queries, index over judged rows, correlation of lengths, and gain by the
 last doubling of the pairs."""
@@ -35,7 +37,12 @@ def advise(result: AlignResult, asked: int) -> Advice:
 def _lacks_pairs(result: AlignResult) -> bool:
     """Return whether more pairs may well raise the recall."""
     width = max(result.old_width, result.new_width)
-    return result.n_fitted < 2 * width or gain_by_doubling(result.curve) is not None
+    if result.n_fitted < 2 * width:
+        return True
+    gain, recall = gain_by_doubling(result.curve), result.at_size
+    # Later doublings gain less than the last one did.
+    most = (recall.value if recall.high is None else recall.high) + DOUBLINGS * (gain or 0.0)
+    return gain is not None and most >= result.enough
 
 
 def verdict(result: AlignResult) -> str:

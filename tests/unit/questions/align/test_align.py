@@ -16,6 +16,7 @@ from upto.measures.nearest import nearest_rows
 from upto.questions.align import question
 from upto.questions.align.growth import extrapolate
 from upto.questions.align.pairs import find_pairs
+from upto.questions.align.result import PairsPoint
 from upto.questions.align.text import advise
 
 
@@ -276,6 +277,24 @@ def test_few_pairs_are_no_reason_to_embed_everything_again():
     result = upto.align(old, new, up_to="ridge")
     assert (result.advice, result.at_size.high < result.enough) == ("unclear", True)
     assert "The 140 pairs fitted are few: more may raise it." in result.verdict
+
+
+def test_pairs_that_gain_too_little_are_no_reason_to_wait(rng):
+    old = documents(rng, 400)
+    result = upto.align(old, old[:, ::-1] + 0.1 * rng.normal(size=old.shape), up_to="rigid")
+
+    def advice(before, after):
+        recalls = (
+            Estimate(value=each, low=each - 0.01, high=each + 0.01) for each in (before, after)
+        )
+        curve = tuple(
+            PairsPoint(n_pairs=n, name="rigid", recall=each)
+            for n, each in zip((140, 280), recalls, strict=True)
+        )
+        return advise(replace(result, curve=curve, at_size=curve[-1].recall), asked=10)
+
+    assert advice(0.30, 0.34) == "embed again"
+    assert advice(0.78, 0.82) == "unclear"
 
 
 def test_another_number_of_rows_than_the_one_that_decides_licenses_nothing():
