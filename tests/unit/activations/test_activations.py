@@ -1,9 +1,9 @@
 """Layers recorded to disk are what a forward pass by hand gives."""
 
-import os
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -454,7 +454,8 @@ def test_more_layers_than_a_process_may_open_files_are_recorded(tmp_path):
     model = nn.Sequential(*(nn.Identity() for _ in range(80)))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # What other tests hold open in this process counts too.
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 40, hard))
+    n_open = len(list(Path("/dev/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 40, hard))
     try:
         manifest = record_activations(model, [torch.randn(2, 1)], tmp_path / "run")
     finally:
