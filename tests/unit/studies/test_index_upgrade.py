@@ -73,7 +73,7 @@ def test_rows_of_other_inputs_are_refused(changes, message, tmp_path, rng):
 def test_a_simulated_version_is_a_rotation_but_for_its_drift(rng):
     rows = rng.normal(size=(4000, 6)) @ rng.normal(size=(6, 6)) + 3.0
     turned = next_version(rows, 0.0, 1)
-    np.testing.assert_allclose(turned @ turned.T, rows @ rows.T, rtol=1e-9)
+    np.testing.assert_allclose(turned @ turned.T, rows @ rows.T, rtol=1e-9, atol=1e-9)
     drifted = next_version(rows, 0.2, 1)
     centred = [each - each.mean(axis=0) for each in (rows, drifted)]
     left = centred[1] - centred[0] @ np.linalg.lstsq(*centred, rcond=None)[0]
