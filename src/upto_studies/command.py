@@ -186,9 +186,10 @@ def run_one(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     output.check()
     settings = dict(_setting(change) for change in changes)
-    from upto_studies.run import has_checkpoints, run_study, study_plan
+    from upto_studies.run import run_study, study_plan
 
     if models is not None:
+        _check_models(models)
         if "own_models" not in study_plan(name).settings:
             message = f"{name} compares no models of yours: omit --models."
             raise click.UsageError(message)
@@ -200,27 +201,29 @@ def run_one(
     if not options["restart"]:
         _refuse_other_result(place, plan, output.seed)
     _say_if_no_figure(output)
-    try:
-        result = run_study(
-            name,
-            size=size,
-            settings=settings,
-            seed=output.seed,
-            folder=place,
-            progress=output.watcher(),
-            **options,
-        )
-    except BaseException as error:
-        if has_checkpoints(place / "checkpoints"):
-            again = "the same command with --resume continues from there"
-            error.add_note(f"{place} contains the checkpoints: {again}.")
-        raise
+    result = run_study(
+        name,
+        size=size,
+        settings=settings,
+        seed=output.seed,
+        folder=place,
+        progress=output.watcher(),
+        **options,
+    )
     for path in _write(result, place):
         output.say(f"wrote {path}")
     output.show(result)
     if strict and result.missed:
         outside = f"quantities outside their ranges: {', '.join(result.missed)}"
         stop(Exit.LIMIT, f"--strict was given and there are {outside}.")
+
+
+def _check_models(models: tuple[str, str]) -> None:
+    """Raise an error for an option in the place of a model, when only one was given."""
+    for each in models:
+        if each.startswith("-"):
+            message = f"--models takes two models, as in --models A B, but one is {each!r}."
+            raise click.UsageError(message)
 
 
 def _check_folder(output: Output, folder: Path) -> None:

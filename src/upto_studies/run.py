@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import tempfile
 import time
 import tomllib
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
@@ -26,14 +23,14 @@ from upto.core import (
     library_versions,
 )
 from upto.core.extras import check_extra
-from upto.core.files import write_text_atomically
 from upto.core.read_file import read_whole
 from upto.core.study import Fixed, Quantity, Span, tally_claims, tally_expectations
 from upto_studies import STUDIES
+from upto_studies.interrupted_runs import checkpoints_of
 from upto_studies.outcome import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from upto.core import Progress
     from upto_studies.outcome import Outcome
@@ -203,7 +200,8 @@ def run_study(
     module = import_module(STUDIES[name])
     converted = _settings(plan, module.Settings)
     started = time.perf_counter()
-    with _checkpoints(folder, plan, seed=seed, resume=resume, restart=restart) as place:
+    kept = checkpoints_of(folder, plan, seed=seed, resume=resume, restart=restart)
+    with kept as (place, before):
         outcome: Outcome = module.run(
             converted,
             Work(
@@ -232,7 +230,7 @@ def run_study(
             call=_command(plan, seed=seed, device=device, changes=settings or {}),
             seed=seed,
             engine=device,
-            seconds=time.perf_counter() - started,
+            seconds=before + time.perf_counter() - started,
             versions=_versions(),
         ),
     )
@@ -271,68 +269,6 @@ def _settings(plan: Plan, kind: type) -> Any:
         message = f"{plan.name} does not use {', '.join(sorted(unknown))}: remove it."
         raise InputError(message)
     return converted
-
-
-@contextmanager
-def _checkpoints(
-    folder: str | Path | None, plan: Plan, *, seed: int, resume: bool, restart: bool
-) -> Iterator[Path]:
-    """Yield the folder of the checkpoints, which belong to a single plan and seed."""
-    if folder is None:
-        if resume:
-            message = "resuming a study needs a folder: give the one of the interrupted run."
-            raise InputError(message)
-        with tempfile.TemporaryDirectory() as temporary:
-            yield Path(temporary)
-        return
-    place = Path(folder) / "checkpoints"
-    record = place / "plan.json"
-    now = {"study": plan.name, "seed": seed, "settings": plan.settings}
-    if place.exists() and not record.is_file() and (not place.is_dir() or any(place.iterdir())):
-        message = f"{place} does not belong to a study and would be lost: choose another folder."
-        raise InputError(message)
-    if resume:
-        _refuse_other_run(record, now)
-    elif restart and record.is_file():
-        shutil.rmtree(place)
-    elif record.is_file():
-        message = (
-            f"{place} contains an interrupted run: pass --resume to continue it, or --restart to "
-            "discard it."
-        )
-        raise InputError(message)
-    place.mkdir(parents=True, exist_ok=True)
-    write_text_atomically(record, json.dumps(now, indent=1) + "\n")
-    try:
-        yield place
-    except BaseException:
-        if not has_checkpoints(place):
-            shutil.rmtree(place)
-            if not any(place.parent.iterdir()):
-                place.parent.rmdir()
-        raise
-    shutil.rmtree(place)
-
-
-def has_checkpoints(folder: Path) -> bool:
-    """Return whether an interrupted run left checkpoints to continue from."""
-    return any(path.name != "plan.json" for path in folder.glob("*"))
-
-
-def _refuse_other_run(record: Path, now: dict[str, Any]) -> None:
-    if not record.is_file():
-        message = f"{record.parent} has no interrupted run to resume: omit --resume."
-        raise InputError(message)
-    before = json.loads(record.read_text(encoding="utf-8"))
-    changed = [key for key in ("study", "seed") if before.get(key) != now[key]]
-    old = before.get("settings", {})
-    changed += [key for key in now["settings"] if old.get(key) != now["settings"][key]]
-    if changed:
-        message = (
-            f"{record.parent} belongs to a run with another {', '.join(changed)}: give the same "
-            "settings and seed, or omit --resume to start again."
-        )
-        raise InputError(message)
 
 
 def _quantities(name: str, size: str, outcome: Outcome) -> tuple[Quantity, ...]:

@@ -7,7 +7,9 @@ names its weights (``.safetensors``), or activations recorded before: a file of 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from hashlib import blake2b, file_digest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from upto.core import InputError, MissingExtraError, read_tensors
 from upto.core.read_file import expanded
 from upto.files.manifest import MANIFEST
 from upto_studies.pretrained_families import Family
+from upto_studies.train.checkpoints import fingerprint
 from upto_studies.user_inputs import read_pictures, read_texts
 
 if TYPE_CHECKING:
@@ -59,8 +62,8 @@ def user_families(settings: Settings, work: Work) -> list[Family]:
     Raises
     ------
     InputError
-        If one is no model, their tokenisers differ, the inputs are missing, or recorded
-        activations have different rows.
+        If one is no model, their tokenisers differ, the inputs are missing or too long, outputs
+        are not finite, or recorded activations have different rows.
     """
     paths = [expanded(each) for each in settings.own_models]
     names = _names(paths)
@@ -71,10 +74,14 @@ def user_families(settings: Settings, work: Work) -> list[Family]:
         None if is_recorded else _loaded(path, has_tokens=tokens is not None)
         for path, is_recorded in zip(paths, are_recorded, strict=True)
     ]
-    found = [
-        _layers_in(path) if model is None else _recorded(model, name, tokens, settings, work)
-        for path, name, model in zip(paths, names, models, strict=True)
-    ]
+    _refuse_too_long([each for each in models if _is_language(each)], settings.context)
+    found = []
+    for path, name, model in zip(paths, names, models, strict=True):
+        layers = _layers_in(
+            path if model is None else _recording(path, name, model, tokens, settings, work)
+        )
+        _refuse_not_finite(path, layers, is_recorded=model is None)
+        found.append(layers)
     return list(_paired(names, found))
 
 
@@ -105,6 +112,23 @@ def _is_recorded(path: Path) -> bool:
         )
         raise InputError(message)
     return path.is_file() and not _is_resnet(path)
+
+
+def _refuse_not_finite(path: Path, layers: Layers, *, is_recorded: bool) -> None:
+    counts = {layer: int((~np.isfinite(rows)).sum()) for layer, rows in layers.items()}
+    layer, count = next(((layer, count) for layer, count in counts.items() if count), ("", 0))
+    if count and is_recorded:
+        message = (
+            f"{path} has {count:,} values that are NaN or infinite: remove those rows from both "
+            "files, or record them again."
+        )
+        raise InputError(message)
+    if count:
+        message = (
+            f"{path} computes {count:,} values that are NaN or infinite, first in {layer}: mend "
+            "its weights, or give another model."
+        )
+        raise InputError(message)
 
 
 def _paired(names: list[str], found: list[Layers]) -> Iterator[Family]:
@@ -155,6 +179,7 @@ def _same_tokens(paths: list[Path], settings: Settings, work: Work) -> Any:
 def _tokeniser(folder: Path) -> Any:
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
         return None
+    _check_config(folder / "config.json")
     try:
         from transformers import AutoTokenizer
     except ImportError:
@@ -167,6 +192,15 @@ def _tokeniser(folder: Path) -> Any:
         message = (
             f"the tokeniser of {folder} could not be loaded ({why.rstrip('.')}): save it again."
         )
+        raise InputError(message) from None
+
+
+def _check_config(path: Path) -> None:
+    """Raise an error for a damaged file, which the tokeniser's reader would take for its own."""
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        message = f"{path} is not valid JSON ({error}): save the model again."
         raise InputError(message) from None
 
 
@@ -196,25 +230,57 @@ def _loaded(path: Path, *, has_tokens: bool) -> Any:
     return model
 
 
-def _recorded(model: Any, name: str, tokens: Any, settings: Settings, work: Work) -> Layers:
-    is_text = _is_language(model)
-    folder = work.folder / f"layers of {name.replace('/', ' ')}"
-    if not (work.resume and folder.exists()):
-        batches = (
-            [{"input_ids": part} for part in tokens.split(_BATCH)]
-            if is_text
-            else _image_batches(settings, work, pictures_of(model))
+def _refuse_too_long(models: list[Any], context: int) -> None:
+    """Raise an error for windows of more tokens than a language model has positions."""
+    positions = [getattr(each.config, "max_position_embeddings", None) for each in models]
+    # XLNet, which has no limit, says -1.
+    most = min((each for each in positions if isinstance(each, int) and each > 0), default=context)
+    if most < context:
+        message = (
+            f"the windows have {context} tokens and the models {most} positions: pass --set "
+            f"context={most}."
         )
+        raise InputError(message)
+
+
+def _recording(
+    path: Path, name: str, model: Any, tokens: Any, settings: Settings, work: Work
+) -> Path:
+    """Return the folder of a recording, which a resumed run may have made before."""
+    is_text, called = _is_language(model), name.replace("/", " ")
+    batches = (
+        [{"input_ids": part} for part in tokens.split(_BATCH)]
+        if is_text
+        else _image_batches(settings, work, pictures_of(model))
+    )
+    given = [batch["input_ids"] if is_text else batch for batch in batches]
+    # Inputs and weights may have changed since the run was interrupted.
+    folder = work.folder / f"layers of {called}, {_digest(path, given)}"
+    if not folder.exists():
         record_activations(
             model.to(work.device),
             batches,
             folder,
             layers=[*_blocks(model), ""],
             pool=settings.pool if is_text else _image_pool(model),
-            name=name.replace("/", " "),
+            name=called,
             progress=work.progress,
         )
-    return _layers_in(folder)
+    return folder
+
+
+def _digest(path: Path, given: list[Any]) -> str:
+    """Return a short hash of the files of a model and of the tensors that it is given."""
+    found = blake2b(fingerprint(*(each.numpy() for each in given)).encode(), digest_size=8)
+    files = (
+        sorted(each for each in path.iterdir() if each.suffix in (".json", ".safetensors"))
+        if path.is_dir()
+        else [path]
+    )
+    for each in files:
+        with each.open("rb") as file:
+            found.update(file_digest(file, blake2b).digest())
+    return found.hexdigest()
 
 
 def _layers_in(path: Path) -> Layers:

@@ -102,6 +102,10 @@ def test_an_interrupt_says_how_to_go_on(upto, tmp_path, monkeypatch):
     again = upto("study", "run", "misspecified-regression", *TINY)
     assert again.exit_code == 3
     assert "--restart" in again.stderr
+    other = upto("study", "run", "misspecified-regression", *TINY, "--resume", "--seed", "1")
+    assert other.exit_code == 3
+    assert "belongs to a run with another seed" in other.stderr
+    assert "continues from there" not in other.stderr
     monkeypatch.setattr(misspecified_regression, "run", REAL)
     assert upto("study", "run", "misspecified-regression", *TINY, "--resume").exit_code == 0
 

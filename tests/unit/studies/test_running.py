@@ -179,12 +179,25 @@ def test_checkpoints_of_another_run_are_not_resumed(coins, tmp_path):
     coins["interrupt"] = True
     with pytest.raises(KeyboardInterrupt):
         run_study("coins", folder=tmp_path)
-    with pytest.raises(InputError, match="another seed, bias: give the same"):
+    with pytest.raises(InputError, match=r"another seed, bias: give the same .*, or --restart"):
         run_study("coins", folder=tmp_path, resume=True, seed=1, settings={"bias": 0.1})
     with pytest.raises(InputError, match="no interrupted run to resume"):
         run_study("coins", folder=tmp_path / "elsewhere", resume=True)
     with pytest.raises(InputError, match="resuming a study needs a folder"):
         run_study("coins", resume=True)
+
+
+def test_the_seconds_of_a_resumed_run_are_those_of_all_its_parts(coins, tmp_path, monkeypatch):
+    clock = iter(range(0, 10_000, 100))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    coins["interrupt"] = True
+    for resume in (False, True):
+        with pytest.raises(KeyboardInterrupt):
+            run_study("coins", folder=tmp_path, resume=resume)
+    coins["interrupt"] = False
+    whole = run_study("coins", folder=tmp_path, resume=True).provenance.seconds
+    alone = run_study("coins", folder=tmp_path).provenance.seconds
+    assert whole == alone + 200
 
 
 def test_an_interrupted_run_is_thrown_away_only_if_asked(coins, tmp_path):

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from upto.core import InputError, write_tensors
+from upto.core import InputError, read_tensors, write_tensors
+from upto_studies import model_pairs, user_models
 from upto_studies.run import run_study
 from upto_studies.user_inputs import read_pictures, read_texts
 
@@ -51,15 +52,20 @@ def texts(tmp_path):
     return folder
 
 
-def run_pair(tmp_path, first, second, data, **settings):
+def run_pair(tmp_path, first, second, data, *, folder="out", resume=False, **settings):
     return run_study(
         "model-pairs",
         size="tiny",
         settings={"own_models": [str(first), str(second)], **QUICK, **settings},
-        folder=tmp_path / "out",
+        folder=tmp_path / folder,
+        resume=resume,
         data=data,
         progress=False,
     )
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
 
 def test_two_language_models_make_a_row_for_every_block(tmp_path, texts):
@@ -205,6 +211,66 @@ def test_bad_models_are_refused_in_one_sentence(tmp_path, texts):
         run_pair(tmp_path, model, tmp_path / "a.npy", texts, context=128)
 
 
+@pytest.mark.parametrize("changed", ["texts", "weights"])
+def test_a_resumed_run_records_again_what_has_changed(tmp_path, texts, monkeypatch, changed):
+    models = [save_language_model(tmp_path / f"seed{n}", seed=n) for n in (0, 1)]
+    with monkeypatch.context() as patch:
+        patch.setattr(model_pairs, "_rows", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_pair(tmp_path, *models, texts)
+    if changed == "texts":
+        path = texts / "texts.txt"
+        path.write_text("\n".join(reversed(path.read_text().splitlines())))
+    else:
+        save_language_model(models[1], seed=2)
+    resumed, afresh = (
+        run_pair(tmp_path, *models, texts, folder=folder, resume=folder == "out").details[1]
+        for folder in ("out", "again")
+    )
+    for ours, theirs in zip(resumed.rows, afresh.rows, strict=True):
+        assert ours[3] == pytest.approx(theirs[3], rel=1e-6)
+
+
+def test_a_resumed_run_keeps_the_recordings_of_the_same_inputs(tmp_path, texts, monkeypatch):
+    models = [save_language_model(tmp_path / f"seed{n}", seed=n) for n in (0, 1)]
+    with monkeypatch.context() as patch:
+        patch.setattr(model_pairs, "_rows", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_pair(tmp_path, *models, texts)
+    monkeypatch.setattr(user_models, "record_activations", interrupt)
+    assert run_pair(tmp_path, *models, texts, resume=True).details
+
+
+def test_windows_longer_than_a_model_are_refused(tmp_path, texts):
+    models = [save_language_model(tmp_path / f"seed{n}", seed=n) for n in (0, 1)]
+    says = r"windows have 17 tokens and the models 16 positions: pass --set context=16\."
+    with pytest.raises(InputError, match=says):
+        run_pair(tmp_path, *models, texts, context=17, n_inputs=30)
+
+
+def test_what_is_not_finite_names_its_model_or_file(tmp_path, texts):
+    models = [save_language_model(tmp_path / f"seed{n}", seed=n) for n in (0, 1)]
+    arrays, words = read_tensors(models[1] / "model.safetensors")
+    arrays["h.1.mlp.c_proj.weight"][:] = np.nan
+    write_tensors(models[1] / "model.safetensors", arrays, words)
+    says = r"seed1 computes 480 values that are NaN or infinite, first in output: mend its weights"
+    with pytest.raises(InputError, match=says):
+        run_pair(tmp_path, *models, texts)
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    np.save(tmp_path / "a.npy", rows)
+    rows[4, 1] = np.nan
+    np.save(tmp_path / "b.npy", rows)
+    with pytest.raises(InputError, match=r"b\.npy has 1 values that are NaN or infinite: remove"):
+        run_pair(tmp_path, tmp_path / "a.npy", tmp_path / "b.npy", texts, folder="files")
+
+
+def test_a_damaged_config_is_not_blamed_on_the_tokeniser(tmp_path, texts):
+    models = [save_language_model(tmp_path / f"seed{n}", seed=n) for n in (0, 1)]
+    (models[1] / "config.json").write_text("{")
+    with pytest.raises(InputError, match=r"seed1.config\.json is not valid JSON"):
+        run_pair(tmp_path, *models, texts)
+
+
 def test_inputs_are_read_from_lines_and_tables(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -240,3 +306,13 @@ def test_the_option_models_is_a_setting_that_others_refuse(tmp_path):
     )
     assert found.exit_code != 0
     assert "compares no models of yours" in f"{found.output}{found.exception}"
+
+
+def test_one_model_and_an_option_ask_for_two_models(tmp_path):
+    from click.testing import CliRunner
+
+    from upto.cli.main import main
+
+    found = CliRunner().invoke(main, ["study", "run", "model-pairs", "--models", "gpt0", "-q"])
+    assert found.exit_code != 0
+    assert "takes two models, as in --models A B" in f"{found.output}{found.exception}"
