@@ -130,7 +130,8 @@ LEVELS = (
 class Guarantee:
     """A level, the assumptions it needs, and those it still lacks: none if it is reached.
 
-    Of several sufficient sets of assumptions, `needs` is the one that lacks the fewest.
+    Of several sufficient sets of assumptions, `needs` is the one of which the fewest fail; among
+    those, the one that lacks the fewest.
     """
 
     level: Level
@@ -370,8 +371,13 @@ def _holds(known: dict[str, Assumption], name: str) -> bool | None:
 
 def _guarantee(level: Level, known: dict[str, Assumption]) -> Guarantee:
     lacks = [_lacking(route, known) for route in level.routes]
-    best = min(range(len(lacks)), key=lambda number: len(lacks[number]))
+    # What is not known may yet be shown; what fails cannot.
+    best = min(range(len(lacks)), key=lambda number: (_failures(lacks[number]), len(lacks[number])))
     return Guarantee(level=level, needs=level.routes[best], lacks=lacks[best])
+
+
+def _failures(lacks: tuple[Assumption, ...]) -> int:
+    return sum(each.holds is False for each in lacks)
 
 
 def _lacking(route: tuple[str, ...], known: dict[str, Assumption]) -> tuple[Assumption, ...]:

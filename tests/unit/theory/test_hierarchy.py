@@ -202,6 +202,16 @@ def test_one_full_component_is_enough_where_the_decoder_is_injective():
     assert what_is_identified([*checks, *stated("P1")]).assumptions[0].holds is False
 
 
+def test_what_is_lacking_leaves_out_routes_on_which_something_fails():
+    """Without its decoder, a prior with one point lacks what is not known, not P1, which fails."""
+    guarantees = what_is_identified(check_prior(beside_a_point(3.0))).guarantees
+    assert [each.name for each in guarantees[0].lacks] == ["F1", "F4", "continuous"]
+    # P2 fails on both routes, and P1 only on one.
+    assert [each.name for each in guarantees[2].lacks] == ["F1", "F4", "continuous", "P2"]
+    points = what_is_identified(check_prior(thirds(0.0, 1.0, 3.0))).guarantees[0]
+    assert [each.name for each in points.lacks] == ["P1", "F1", "F2"]
+
+
 def test_no_full_component_is_known_from_the_failure_of_one():
     failed = Assumption(name="P1 partly", holds=False, evidence="points")
     found = what_is_identified([failed, *stated("P1", "F1", "F4", "continuous")])

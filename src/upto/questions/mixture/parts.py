@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from upto.core.estimate import Estimate
 from upto.core.group import Group
 from upto.core.result import pick
 from upto.core.short_repr import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,13 @@ class MixtureRun(Record):
     def assumption(self, name: str) -> AssumptionCheck:
         """Return an assumption by name, e.g. ``"P2"``."""
         return pick(self.assumptions, name, "there is no assumption {!r}, only {}.")
+
+
+def weakest_group(groups: Sequence[Group | None]) -> Group | None:
+    """Return the group up to which all identify P(Z) or f; None if one identifies nothing."""
+    if None in groups:
+        return None
+    return Group.AFFINE if Group.AFFINE in groups else Group.SCALED_PERMUTATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from upto.files.accept import take_runs
 from upto.questions.mixture import text
 from upto.questions.mixture.decoder_layers import take_decoder
 from upto.questions.mixture.latent_priors import take_priors
+from upto.questions.mixture.parts import weakest_group
 from upto.questions.mixture.result import MixtureResult
 from upto.questions.mixture.run_checks import check_run
 from upto.questions.mixture.run_stability import match_runs
@@ -156,8 +157,8 @@ def mixture(
     result = MixtureResult(
         runs=runs,
         up_to=claim,
-        prior_up_to=_weakest([run.prior_up_to for run in runs]),
-        decoder_up_to=_weakest([run.decoder_up_to for run in runs]),
+        prior_up_to=weakest_group([run.prior_up_to for run in runs]),
+        decoder_up_to=weakest_group([run.decoder_up_to for run in runs]),
         hidden=all(run.hidden for run in runs),
         pairs=pairs,
         stability=stability,
@@ -303,12 +304,6 @@ def _with_codes(
         for pair in result.pairs
     )
     return pairs, summary, findings
-
-
-def _weakest(groups: Sequence[Group | None]) -> Group | None:
-    if None in groups:
-        return None
-    return Group.AFFINE if Group.AFFINE in groups else Group.SCALED_PERMUTATION
 
 
 def _gap(prior: Prior) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from upto.core import Finding, Group
+from upto.questions.mixture.parts import weakest_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,42 +58,95 @@ def _rows(codes: CodesSummary) -> str:
 
 
 def _identified(result: MixtureResult) -> str:
-    words = identified(result.prior_up_to, result.decoder_up_to, hidden=result.hidden)
-    worst = min(result.runs, key=_reached)
-    missing = [rung for rung in worst.rungs if not rung.reached]
+    runs = result.runs
     if result.prior_up_to is None:
-        return _nothing(worst)
+        return _nothing(runs)
+    words = identified(result.prior_up_to, result.decoder_up_to, hidden=result.hidden)
     sentence = f"as fitted, prior and decoder identify {words}, if the noise has a known law"
-    if not missing:
+    failed, unknown = _lacked(runs, len(runs[0].rungs))
+    if not failed and not unknown:
         return f"{sentence}."
-    failed = dict.fromkeys(name for rung in missing for name in rung.fails)
-    unknown = dict.fromkeys(name for rung in missing for name in rung.unknown)
-    reasons = [f"{_listed(failed)} {'fail' if len(failed) > 1 else 'fails'}"] if failed else []
-    if unknown:
-        reasons.append(f"{_listed(unknown)} {'are' if len(unknown) > 1 else 'is'} not known")
+    reasons = [
+        *_counted(runs, failed, holds=False, says=("fails", "fail")),
+        *_counted(runs, unknown, holds=None, says=("is not known", "are not known")),
+    ]
     more = "not more" if not unknown else "whether more is not known"
-    return f"{sentence}; {more}: {' and '.join(reasons)}{_settled(worst, unknown)}."
+    return f"{sentence}; {more}: {' and '.join(reasons)}{_settled(runs, unknown)}."
 
 
-def _nothing(run: MixtureRun) -> str:
-    rung = run.rungs[0]
-    if rung.fails:
-        check = run.assumption(rung.fails[0])
-        return f"nothing is shown to be identified: {check.name} fails ({check.evidence})."
+def _nothing(runs: Sequence[MixtureRun]) -> str:
+    failed, unknown = _lacked(runs, 1)
+    if failed:
+        return _failing(runs, failed)
+    reasons = _counted(runs, unknown, holds=None, says=("is not known", "are not known"))
     text = (
-        f"it is not known whether anything is identified: {_listed(rung.unknown)} "
-        f"{'are' if len(rung.unknown) > 1 else 'is'} not known{_settled(run, rung.unknown)}"
+        f"it is not known whether anything is identified: {' and '.join(reasons)}"
+        f"{_settled(runs, unknown)}"
     )
-    if run.decoder is None and run.possible_up_to is not None:
-        possible = identified(run.possible_up_to, run.possible_up_to, hidden=run.possible_hidden)
+    lacking = [run for run in runs if not run.rungs[0].reached]
+    group = weakest_group([run.possible_up_to for run in runs])
+    if group is not None and all(run.decoder is None for run in lacking):
+        hidden = all(run.possible_hidden for run in runs)
+        possible = identified(group, group, hidden=hidden)
         text += f"; with an injective decoder of (leaky) ReLUs, the prior would identify {possible}"
     return f"{text}."
 
 
-def _settled(run: MixtureRun, names: Sequence[str] | dict[str, None]) -> str:
-    remedies = dict.fromkeys(
-        check.remedy for check in run.assumptions if check.name in names and check.remedy
-    )
+def _failing(runs: Sequence[MixtureRun], failed: Sequence[str]) -> str:
+    """Return that nothing is shown, for the first assumption that fails in each run."""
+    fails = [run.rungs[0].fails for run in runs]
+    firsts = {each[0] for each in fails if each}
+    reasons = []
+    for name in (each for each in failed if each in firsts):
+        where = [run for run in runs if run.assumption(name).holds is False]
+        # Which run is quoted must not depend on the order of the runs.
+        quoted = min(where, key=lambda run: run.name)
+        evidence = quoted.assumption(name).evidence
+        if len(runs) > 1:
+            evidence = f"{quoted.name}: {evidence}"
+        reasons.append(f"{name} fails{_in_some(len(where), runs)} ({evidence})")
+    shown = "nothing is shown to be identified"
+    if not all(fails):
+        shown = "it is not shown that all of them identify something"
+    return f"{shown}: {' and '.join(reasons)}."
+
+
+def _lacked(runs: Sequence[MixtureRun], n_rungs: int) -> tuple[list[str], list[str]]:
+    """Return which assumptions fail, and which are not known, for the first rungs of any run."""
+    failed: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for number in range(n_rungs):
+        for run in sorted(
+            runs, key=lambda run: (run.rungs[number].fails, run.rungs[number].unknown)
+        ):
+            failed |= dict.fromkeys(run.rungs[number].fails)
+            unknown |= dict.fromkeys(run.rungs[number].unknown)
+    return list(failed), [name for name in unknown if name not in failed]
+
+
+def _counted(
+    runs: Sequence[MixtureRun], names: Sequence[str], *, holds: bool | None, says: tuple[str, str]
+) -> list[str]:
+    """Return that assumptions fail or are not known, those of as many runs together."""
+    groups: dict[int, list[str]] = {}
+    for name in names:
+        count = sum(run.assumption(name).holds is holds for run in runs)
+        groups.setdefault(count, []).append(name)
+    return [
+        f"{_listed(each)} {says[len(each) > 1]}{_in_some(count, runs)}"
+        for count, each in groups.items()
+    ]
+
+
+def _in_some(count: int, runs: Sequence[MixtureRun]) -> str:
+    return "" if count == len(runs) else f" in {count} of {len(runs)} runs"
+
+
+def _settled(runs: Sequence[MixtureRun], names: Sequence[str]) -> str:
+    remedies: dict[str, None] = {}
+    for name in names:
+        checks = [run.assumption(name) for run in runs]
+        remedies |= dict.fromkeys(sorted({each.remedy for each in checks if each.holds is None}))
     return f" (to settle it: {'; '.join(remedies)})" if remedies else ""
 
 
@@ -106,11 +160,7 @@ def identified(prior: Group | None, decoder: Group | None, *, hidden: bool) -> s
     return f"{text}, and P(U)" if hidden else text
 
 
-def _reached(run: MixtureRun) -> int:
-    return sum(rung.reached for rung in run.rungs)
-
-
-def _listed(names: Sequence[str] | dict[str, None]) -> str:
+def _listed(names: Sequence[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
