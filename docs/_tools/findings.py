@@ -640,7 +640,8 @@ def pages() -> dict[Path, str]:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for old in FOLDER.glob("*.md"):
+    written = pages()
+    for old in set(FOLDER.glob("*.md")) - set(written):
         old.unlink()
-    for path, text in pages().items():
+    for path, text in written.items():
         path.write_text(text, encoding="utf-8")

@@ -336,6 +336,17 @@ class TestComponents:
         assert result.first.n_components == 32
         assert any("only the 32 widest directions" in found.message for found in result.findings)
 
+    @pytest.mark.parametrize(("spread", "is_known"), [(1.0, False), (0.05, True)])
+    def test_no_efficiency_if_much_of_the_variance_is_not_unmixed(self, rng, spread, is_known):
+        sources = rng.laplace(size=(800, 40)) * np.where(np.arange(40) < 32, 1.0, spread)
+        x = sources @ rotation(40, rng)
+        y = sources @ rotation(40, rng) + 0.01 * rng.normal(size=sources.shape)
+        result = upto.compare(x, y, refits=0)
+        assert result.first.n_components == 32
+        assert (result.efficiency is not None) == is_known
+        said = [found.message for found in result.findings if found.code == "UP035"]
+        assert ("too few for an efficiency" in said[0]) != is_known
+
 
 class TestWords:
     """What is said can be pasted into a paper."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 QUANTILE_ROWS = 2048
 _JUDGED_BYTES = 2**26
+_TINY = float(np.finfo(np.float64).tiny)
 GAUSSIANITY_ROWS, MIN_GAUSSIANITY_ROWS = 20_000, 100
 """Largest and smallest number of held-out rows for a test of Gaussianity."""
 ROWS_FOR_EACH, ROWS_FOR_EACH_OF_MANY, MANY = 5, 40, 32
@@ -46,6 +47,8 @@ MOST_PER_ROOT = 2.2
 ITERATIONS, ITERATIONS_AFTER_NONE, ICA_TOLERANCE = 100, 20, 1e-4
 FEW_FOR_EACH = 50
 """Fitted rows per component below which ICA is unreliable."""
+MOST = 0.9
+"""Share of the variance that must be unmixed for an efficiency of ICA."""
 SEARCHED_FOR_EACH, SEARCHED_PER_SQUARE = 60, 1.5
 """Smallest numbers of rows per component, and per square of their number, that are searched."""
 ICA_WORK = 5e11
@@ -93,6 +96,11 @@ class PreparedRun:
     def is_thin(self) -> bool:
         """Whether some directions are too narrow to resolve in a covariance matrix."""
         return self.span.is_thin
+
+    @property
+    def is_mostly_unmixed(self) -> bool:
+        """Whether the directions that were unmixed have most of the variance."""
+        return _leading_share(self.span, self.summary.n_components or 0) >= MOST
 
     @property
     def parts(self) -> tuple[Moments, Moments]:
@@ -149,7 +157,7 @@ def prepare_run(
     if unmixing is not None:
         n_components = len(unmixing.components)
         scores = _judge_components(engine, rows, unmixing, split)
-        findings += _ica_findings(run, unmixing, scores, rank=rank, split=split)
+        findings += _ica_findings(run, unmixing, scores, span=span, split=split)
         if scores is not None:
             n_non_gaussian = int((scores >= CLEAR).sum())
     return PreparedRun(
@@ -201,6 +209,10 @@ def n_components_for(n_fitted: int, rank: int) -> int:
     return max(1, min(rank, max(MANY, carried), n_fitted // ROWS_FOR_EACH))
 
 
+def _leading_share(span: Span, count: int) -> float:
+    return float((span.widths[:count] ** 2).sum() / max((span.widths**2).sum(), _TINY))
+
+
 def _whitening_along(span: Span, part: Moments, n_components: int) -> Whitening:
     axes, widths = span.axes[:, :n_components], span.widths[:n_components]
     return principal_whitening(part.mean, axes, widths, span.rank)
@@ -226,7 +238,7 @@ def _unmix(
     is_promising = start is None or start.converged
     if start is not None and not spans(start.components, part, n_components, whitening):
         start = None
-    return find_components(
+    unmixing = find_components(
         engine,
         held,
         part=part,
@@ -237,6 +249,9 @@ def _unmix(
         tolerance=ICA_TOLERANCE,
         max_iterations=ITERATIONS if is_promising else ITERATIONS_AFTER_NONE,
     )
+    if unmixing.interrupted:
+        raise KeyboardInterrupt
+    return unmixing
 
 
 def _extent_findings(run: Embeddings, extent: float, bulk: float) -> Iterator[Finding]:
@@ -277,11 +292,15 @@ def _judge_components(engine: Engine, rows: Any, unmixing: Unmixing, split: Spli
 
 
 def _ica_findings(
-    run: Embeddings, unmixing: Unmixing, scores: Float | None, *, rank: int, split: Split
+    run: Embeddings, unmixing: Unmixing, scores: Float | None, *, span: Span, split: Split
 ) -> Iterator[Finding]:
     n_fitted, n_found = run.n_samples - split.n_held_out, len(unmixing.components)
+    rank, widest = span.rank, ""
     if n_fitted < FEW_FOR_EACH * n_found or n_found < rank:
-        widest = f", so only the {n_found} widest directions are unmixed" if n_found < rank else ""
+        if n_found < rank:
+            share = _leading_share(span, n_found)
+            widest = f", so only the {n_found} widest directions ({share:.0%} of the variance) "
+            widest += "are unmixed" + ("" if share >= MOST else ", too few for an efficiency")
         message = (
             f"{run.name} has {n_fitted} fitted rows for {rank} directions, "
             f"{n_fitted / rank:.1f} for each{widest}."

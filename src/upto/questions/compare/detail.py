@@ -343,9 +343,14 @@ def _fit(
 
 
 def _is_known(pair: Pair, outcome: Outcome) -> bool:
-    """Return whether ICA has an efficiency: non-Gaussian components and related runs."""
-    counts = (pair.source.summary.n_non_gaussian, pair.target.summary.n_non_gaussian)
-    return all(counts) and outcome.agreement not in ("chance", "undecided")
+    """Return whether ICA has an efficiency: non-Gaussian components and related runs.
+
+    Where most of the variance was not unmixed, the error of ICA is that of the rest.
+    """
+    runs = (pair.source, pair.target)
+    if not all(run.summary.n_non_gaussian and run.is_mostly_unmixed for run in runs):
+        return False
+    return outcome.agreement not in ("chance", "undecided")
 
 
 def _efficiency(summaries: Mapping[str, Errors], errors: Mapping[str, Float]) -> float | None:

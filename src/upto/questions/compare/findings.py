@@ -21,7 +21,8 @@ RULES = (
         title="few rows per component",
         severity="warning",
         meaning="There are fewer than 50 fitted rows per independent component, or so few "
-        "that only the widest directions were unmixed.",
+        "that only the widest directions were unmixed. If these have less than 90 % of the "
+        "variance, there is no efficiency.",
         matters="With few rows, ICA finds directions of the sample, not of the run: its errors and "
         "efficiency reflect the number of rows more than the runs. For two rotated copies of "
         "simulated Laplace sources, each unmixed on its own half of the rows, the efficiency is "
