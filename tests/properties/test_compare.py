@@ -410,7 +410,7 @@ def test_what_cannot_be_compared_is_refused_with_a_reason(first, second, message
         ({"seed": -1}, "seed is -1, but it must be a whole number of at least 0"),
         ({"permutations": 18}, "permutations is 18, but a 5 % level needs at least 19"),
         ({"labels": np.zeros(9)}, r"labels has shape \(9,\) but first has 10 rows"),
-        ({"labels": "digit"}, "first has no column 'digit' besides its coordinates"),
+        ({"labels": "digit"}, "first has no column 'digit': its columns are none"),
         ({"engine": "abacus"}, "there is no engine 'abacus'"),
     ],
 )

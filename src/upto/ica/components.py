@@ -15,7 +15,7 @@ from upto.engines.algebra import eigh
 from upto.ica.canonical import CanonicalForm, canonical_form
 from upto.ica.contrasts import LogCosh, gaussian_moments
 from upto.ica.deflation import deflate
-from upto.ica.search import LARGE, search
+from upto.ica.search import LARGE, despite_interrupt, search
 from upto.ica.solver import Problem, orthogonalised
 from upto.ica.white_directions import Dropped, Source
 from upto.ica.white_rows import WhiteRows, searched_in_place_of, start_on_a_sample
@@ -326,18 +326,21 @@ def settle(
     `searched` is the problem that was searched in place of this one.
     """
     problem, point, passes = found.problem, found.point, found.n_passes
+    interrupted = found.interrupted
     frozen = np.zeros(len(point.rotation), dtype=np.bool_)
     if problem.frozen is not None:
         frozen = problem.frozen
         turned = point.rotation.copy()
         mixing = whitening.inverse @ turned[frozen].T
         turned[frozen] = np.linalg.svd(mixing, full_matrices=False)[2] @ turned[frozen]
-        if not problem.is_telling and not found.interrupted:
+        if not problem.is_telling and not interrupted:
             place = searched or WhiteRows(problem)
-            turned[frozen], more = _polished(place, turned[frozen], tolerance)
+            turned[frozen], more, interrupted = _polished(place, turned[frozen], tolerance)
             passes += more
         point = replace(point, rotation=turned)
-    form = canonical_form(problem, point, frozen)
+    form, interrupted = despite_interrupt(
+        lambda: canonical_form(problem, point, frozen), interrupted=interrupted
+    )
     rotation = form.signs[:, None] * point.rotation[form.order]
     return Unmixing(
         mean=whitening.mean,
@@ -348,27 +351,31 @@ def settle(
         rank=whitening.rank,
         frozen=frozen[form.order],
         form=form,
-        converged=found.converged,
-        interrupted=found.interrupted,
+        converged=found.converged and not interrupted,
+        interrupted=interrupted,
         n_passes=passes + 1,
         steps=found.steps,
         dropped=whitening.dropped,
     )
 
 
-def _polished(searched: WhiteRows, axes: Float, tolerance: float) -> tuple[Float, int]:
+def _polished(searched: WhiteRows, axes: Float, tolerance: float) -> tuple[Float, int, bool]:
     """Rotate the axes of frozen components to the nearest optimum, if the rows have one.
 
     With few rows, components that no test distinguishes from Gaussian are often sources even so.
     The search starts at the axes of largest variance, so its result does not depend on the start.
+    Returns also the number of passes, and whether they were interrupted.
     """
     problem = searched.problem
     matrix = searched.there(axes) @ problem.matrix
     within = replace(problem, matrix=matrix, noise=0.0, frozen=None)
-    found = search(
-        within, np.eye(len(axes)), solver="picard", tolerance=tolerance, max_iterations=40
-    )
-    return found.point.rotation @ axes, found.n_passes
+    try:
+        found = search(
+            within, np.eye(len(axes)), solver="picard", tolerance=tolerance, max_iterations=40
+        )
+    except KeyboardInterrupt:
+        return axes, 0, True
+    return found.point.rotation @ axes, found.n_passes, found.interrupted
 
 
 def _directions(whitening: Whitening) -> Float:

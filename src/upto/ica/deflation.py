@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core import TraceStep
-from upto.ica.search import Search
+from upto.ica.search import Search, despite_interrupt
 from upto.ica.solver import orthogonalised
 
 if TYPE_CHECKING:
@@ -71,13 +71,15 @@ def deflate(
         converged, interrupted = False, True
     # This completes components that were not reached and removes rounding from the others.
     rotation = orthogonalised(rotation)
-    (point,) = problem.evaluate([rotation], values=False)
+    (point,), interrupted = despite_interrupt(
+        lambda: problem.evaluate([rotation], values=False), interrupted=interrupted
+    )
     passes += 1
     tell(point.contrast, point.gradient, longest)
     return Search(
         problem=problem,
         point=point,
-        converged=converged,
+        converged=converged and not interrupted,
         interrupted=interrupted,
         steps=tuple(steps),
         n_passes=passes,

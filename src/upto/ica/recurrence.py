@@ -122,9 +122,10 @@ def find_in_part(
             max_iterations=ITERATIONS,
             single=is_large and is_safe_in_single(whitening),
         )
-        if found.interrupted:
+        unmixing = settle(found, whitening, tolerance=tolerance)
+        if unmixing.interrupted:
             raise KeyboardInterrupt
-        return settle(found, whitening, tolerance=tolerance)
+        return unmixing
 
 
 def recurrence(unmixing: Unmixing, first: Unmixing, second: Unmixing) -> Recurrence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from upto.core.array_types import Float
 
     Listener = Callable[[TraceStep, Float], None]
+
+T = TypeVar("T")
 
 Solver = Literal["auto", "fastica", "picard"]
 SOLVERS = ("auto", "fastica", "picard")
@@ -176,6 +178,19 @@ def search(
         if point is None:
             raise
         return ended(point, converged=False, interrupted=True)
+
+
+def despite_interrupt(work: Callable[[], T], *, interrupted: bool) -> tuple[T, bool]:
+    """Do what components need after a search, and return also whether they are interrupted.
+
+    The first interrupt must not cost the components; another ends the work.
+    """
+    if not interrupted:
+        try:
+            return work(), False
+        except KeyboardInterrupt:
+            pass
+    return work(), True
 
 
 def _turn(rotation: Float, before: Float) -> float:

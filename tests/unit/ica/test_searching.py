@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from upto.engines import row_moments
 from upto.ica import components, find_components, white_rows
 from upto.ica import search as searching
 from upto.ica.approach import STEPS, approach
-from upto.ica.components import pose, starting_rotation, whitening_for
+from upto.ica.components import pose, settle, starting_rotation, whitening_for
 from upto.ica.contrasts import Cube, Exp, LogCosh
 from upto.ica.solver import orthogonalised
 
@@ -330,6 +331,56 @@ def test_an_interrupt_during_the_start_on_a_sample_is_not_lost(rows, monkeypatch
     CountingEngine.interrupted_pass = 4
     with pytest.raises(KeyboardInterrupt):
         find_components(counting, rows)
+
+
+@pytest.mark.parametrize("deflation", [False, True], ids=["together", "one by one"])
+def test_an_interrupt_in_any_pass_is_told_and_keeps_the_components(deflation, rows, counting):
+    part = row_moments(ENGINE, rows)
+
+    def find(interrupted_pass):
+        CountingEngine.passes, CountingEngine.interrupted_pass = 0, interrupted_pass
+        try:
+            return find_components(counting, rows, part=part, deflation=deflation)
+        except KeyboardInterrupt:
+            return None
+
+    whole = find(None)
+    assert not whole.interrupted
+    # In the first pass there is nothing to keep.
+    for number in range(2, counting.passes + 1):
+        found = find(number)
+        assert found is not None, f"pass {number} of {whole.n_passes}"
+        assert found.interrupted, f"pass {number} of {whole.n_passes}"
+        assert not found.converged
+        assert np.isfinite(found.components).all()
+
+
+def test_an_interrupt_while_components_that_turn_are_polished_is_told(rng, monkeypatch, counting):
+    _, rows = mixed(rng, 2000, some_gaussian(2, 4))
+    problem, whitening = posed(rows, LogCosh())
+    found = searching.search(problem, starting_rotation(whitening, None, 0))
+    assert found.problem.frozen.any()
+    # As if there were few rows.
+    monkeypatch.setattr("upto.ica.solver.TELLING_ROWS", 10**6)
+    found = replace(found, problem=replace(found.problem, engine=counting))
+    whole = settle(found, whitening, tolerance=1e-6)
+    n_passes = counting.passes
+    assert whole.converged
+    assert n_passes > 2
+    for number in range(1, n_passes + 1):
+        CountingEngine.passes, CountingEngine.interrupted_pass = 0, number
+        settled = settle(found, whitening, tolerance=1e-6)
+        assert settled.interrupted, f"pass {number} of {n_passes}"
+        assert not settled.converged
+
+
+def test_another_interrupt_ends_a_search_at_once(rows, monkeypatch):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(components, "canonical_form", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        find_components(ENGINE, rows)
 
 
 @pytest.mark.parametrize("kind", ["laplace", "uniform"])
