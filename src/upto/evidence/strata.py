@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core import Embeddings, InputError
+from upto.files.named_coordinates import refuse_coordinate_of, take_out
+from upto.files.request import listed
 from upto.files.vectors import as_vector
 
 if TYPE_CHECKING:
@@ -25,18 +27,22 @@ def with_strata(
 ) -> tuple[str | None, tuple[Embeddings, ...]]:
     """Return the column of classes, and the runs; values become a column of the first run.
 
-    As a column, they stay aligned when rows are matched by id.
+    As a column, they stay aligned when rows are matched by id. A coordinate that is named is one no
+    more, in any run.
     """
     if within is None:
         return None, runs
     if isinstance(within, str):
+        runs = tuple(take_out(run, (within,)) for run in runs)
         if not any(within in run.columns for run in runs):
-            known = ", ".join(dict.fromkeys(name for run in runs for name in run.columns))
+            names = [name for run in runs for name in (*run.columns, *run.features)]
+            known = listed(list(dict.fromkeys(names)))
             message = f"no run has a column {within!r}; their columns are: {known or 'none'}."
             raise InputError(message)
         return within, runs
     first = runs[0]
     values = as_vector(within, len(first), "within", of=first.name, ids=first.ids, missing=False)
+    refuse_coordinate_of(values, runs, "within")
     return GIVEN, (replace(first, columns={**first.columns, GIVEN: values}), *runs[1:])
 
 

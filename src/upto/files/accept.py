@@ -16,6 +16,7 @@ from upto.files.arrays import TAKEN, as_array, is_a, type_of
 from upto.files.formats import read_run
 from upto.files.frames import frame_index, has_default_index, is_frame, read_frame
 from upto.files.manifest import manifest_of
+from upto.files.named_coordinates import refuse_coordinate_of, take_out
 from upto.files.object_arrays import (
     is_group,
     read_annotated_object,
@@ -255,19 +256,20 @@ def is_blocks(thing: Any) -> bool:
 def with_column(
     given: str | ArrayLike, runs: tuple[Embeddings, ...], what: str, name: str
 ) -> tuple[str, tuple[Embeddings, ...]]:
-    """Find a column of the first run by name, or add values as a column."""
-    first = runs[0]
+    """Find a column of the first run by name, or add values as a column.
+
+    A coordinate that is named is one no more, in any run.
+    """
     if isinstance(given, str):
-        if given not in first.columns:
-            known = ", ".join(first.columns) or "none"
-            message = (
-                f"{first.name} has no column {given!r} besides its coordinates; its columns are: "
-                f"{known}. Numeric columns are coordinates: name one as FILE::COLUMN or pass "
-                "its values."
-            )
+        runs = tuple(take_out(run, (given,)) for run in runs)
+        if given not in runs[0].columns:
+            known = listed([*runs[0].columns, *runs[0].features]) or "none"
+            message = f"{runs[0].name} has no column {given!r}: its columns are {known}."
             raise InputError(message)
         return given, runs
+    first = runs[0]
     values = as_vector(given, len(first), what, of=first.name, ids=first.ids, missing=False)
+    refuse_coordinate_of(values, runs, what)
     return name, (replace(first, columns={**first.columns, name: values}), *runs[1:])
 
 
@@ -345,6 +347,7 @@ def _path(given: Any) -> str | Path:
 
 def _with(found: Embeddings, ids: Any, kept: Any, added: Any, *, index: Any) -> Embeddings:
     """Set the ids, keep only some columns and add others; pandas objects follow the index."""
+    found = take_out(found, (*([ids] if isinstance(ids, str) else []), *(kept or ())))
     if isinstance(ids, str):
         found = replace(found, ids=_column(found, ids))
     elif ids is not None:

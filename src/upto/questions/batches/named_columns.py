@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from upto.core.errors import ArgumentError
+from upto.files.named_coordinates import refuse_coordinate_of, take_out
 from upto.files.request import listed
 from upto.files.tables import METADATA_PREFIX
 from upto.files.vectors import as_values, as_vector
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from upto.core import Embeddings
+
+
+def with_named(run: Embeddings, *given: Any) -> Embeddings:
+    """Make coordinates that are named as batch, label or the like columns of their run.
+
+    Parameters
+    ----------
+    run
+        The run.
+    given
+        What was given for each: a name, several, or values.
+    """
+    return take_out(run, [name for each in given for name in _names(run, each)])
 
 
 def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDArray[Any]]:
@@ -43,18 +57,19 @@ def find_column(run: Embeddings, name: Any, *, argument: str) -> tuple[str, NDAr
     for each in (name, f"{METADATA_PREFIX}{name}", name.removeprefix(METADATA_PREFIX)):
         if each in run.columns:
             return each, run.columns[each]
-    if not run.columns:
+    known = [*run.columns, *run.features]
+    if not known:
         message = (
             f"{argument}={name!r} names a column, but {run.name} has 0 metadata columns: "
             "use a table, an AnnData file or an archive that has one."
         )
         raise ArgumentError(message, **{argument: name})
-    closest = _closest(name, list(run.columns))
+    closest = _closest(name, known)
     guess = "" if closest is None else f"; did you mean {closest}?"
-    has = f"{len(run.columns)} column{'s' if len(run.columns) > 1 else ''}"
+    has = f"{len(known)} column{'s' if len(known) > 1 else ''}"
     message = (
         f"{argument}={name!r} is not among the {has} of {run.name}: choose one of "
-        f"{listed(list(run.columns))}{guess or '.'}"
+        f"{listed(known)}{guess or '.'}"
     )
     raise ArgumentError(message, **{argument: name})
 
@@ -77,8 +92,18 @@ def is_values(run: Embeddings, given: Any) -> bool:
     return len(listed_ones) == run.n_samples or (not run.columns and len(listed_ones) > 1)
 
 
+def _names(run: Embeddings, given: Any) -> list[str]:
+    """Return the names that were given; values have none."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list | tuple | np.ndarray) or len(given) == run.n_samples:
+        return []
+    return [str(each) for each in given if isinstance(each, str)]
+
+
 def _values(run: Embeddings, given: Any, argument: str) -> tuple[str, NDArray[Any]]:
     values = as_vector(given, run.n_samples, argument, of=run.name, ids=run.ids)
+    refuse_coordinate_of(values, (run,), argument)
     name = getattr(given, "name", None)
     return name if isinstance(name, str) and name else argument, values
 

@@ -48,6 +48,7 @@ from upto.questions.batches.in_sample import (
     map_rows,
     score_mixing,
 )
+from upto.questions.batches.named_columns import with_named
 from upto.questions.batches.near_copies import (
     count_copied,
     find_look_alikes,
@@ -200,7 +201,7 @@ def batches(
     kinds = find_conditions(conditions, has_controls=control is not None)
     progress = choose_progress(progress)
     engine = choose_engine(engine)
-    given = single_run(run, "batches")
+    given = with_named(single_run(run, "batches"), batch, label, fold_by, well)
     check_components(n_components, given)
     rows, screen, alike = _in_order(
         given,

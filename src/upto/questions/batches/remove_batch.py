@@ -21,6 +21,7 @@ from upto.files.names import Naming, names_in
 from upto.files.rows import BlockRows
 from upto.files.survey import place_runs, survey_runs
 from upto.ica import ICA
+from upto.questions.batches.named_columns import with_named
 from upto.questions.batches.screen import find_control, find_label, join_columns
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def keep_biology(
     engine, progress = choose_engine(engine), choose_progress(progress)
     inputs = [run] if isinstance(run, str | Path) else []
     check_output(out, inputs=inputs)
-    embeddings = single_run(run, "keep_biology", ids=ids)
+    given = single_run(run, "keep_biology", ids=ids)
+    embeddings = with_named(given, batch, label)
     batch, batches = join_columns(embeddings, batch, argument="batch")
     label, labels = find_label(embeddings, label, batch)
     controls = None
@@ -230,7 +232,7 @@ def keep_biology(
             prefix="biology",
             inputs=inputs,
             stored=_stored(found, space),
-            naming=_naming(embeddings, inputs, Path(out), found, space, ids),
+            naming=_naming(embeddings, inputs, Path(out), found, space, ids, given.n_features),
         )
         with writer as file:
             engine.map_blocks(_kept, placed.rows, params=params, out=file)
@@ -262,6 +264,7 @@ def _naming(
     found: KeptBiology,
     space: Space,
     ids: str | ArrayLike | None,
+    width: int,
 ) -> Naming | None:
     if out.suffix.lower() not in _TABLES:
         return None
@@ -270,7 +273,9 @@ def _naming(
         source = embeddings.rows.path
     naming = Naming(features=embeddings.features)
     if source is not None and Path(source).suffix.lower() != ".toml":
-        naming = names_in(source, n_features=embeddings.n_features)
+        naming = names_in(source, n_features=width)
+        # Without columns that were named as batch or label.
+        naming = replace(naming, features=naming.features and embeddings.features)
         if isinstance(ids, str):
             naming = replace(naming, ids=ids)
     if space == "components":

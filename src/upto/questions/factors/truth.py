@@ -15,6 +15,7 @@ from upto.core import Embeddings, InputError
 from upto.disentanglement.mutual_information import entropy
 from upto.files import match_rows, read_columns
 from upto.files.frames import frame_index
+from upto.files.named_coordinates import take_out
 from upto.files.tables import LABEL_NAMES
 from upto.files.vectors import as_columns, as_values, as_vector, has_columns
 from upto.measures.kinds import LARGEST, SMALLEST
@@ -113,8 +114,14 @@ def with_factors(
     Without a source, the columns of the run are the factors.
     """
     if source is None:
+        # Anything but names is refused below.
+        asked = (names,) if isinstance(names, str) else tuple(names or ())
+        run = take_out(run, [name for name in asked if isinstance(name, str)])
         if not run.columns:
-            message = f"{run.name} has no metadata columns: pass the factors as a file or an array."
+            message = (
+                f"{run.name} has no metadata columns: name the factors among its columns, or pass "
+                "them as a file or an array."
+            )
             raise InputError(message)
         return run, _chosen({**run.columns}, names, run.name), ()
     row_ids, columns, name = _columns(source, ids, run)
