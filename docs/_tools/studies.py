@@ -25,7 +25,8 @@ data are not the paper's. A range is *open* if only part of the measured interva
 each range the study states whether it was fixed before any run, after a pilot (smaller, or with
 another seed) or after a full run was seen. Quantities that no range could refute are reported
 without one. `--size tiny` takes seconds and `small` about a minute; the numbers below are of the
-full size, as recorded next to each study with its settings, seed, versions and device.
+full size, as recorded next to each study with its settings, seed, versions and device. Of a run
+that was resumed, the time given may be that of its last part: its README says so.
 
 <!-- not run: the list is this page -->
 ```console

@@ -257,6 +257,11 @@ def test_every_study_has_all_its_parts(name):
         running._settings(plan, module.Settings)
 
 
+def _ranges_of(each):
+    spans = (Span(**each[key]) if key in each else None for key in ("claimed", "expected"))
+    return *spans, each.get("fixed")
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
     result = recorded_result(name)
@@ -268,6 +273,9 @@ def test_the_recorded_run_is_of_the_full_size_with_the_settings_of_today(name):
     plan = study_plan(name, size="full")
     assert (result.size, result.settings) == ("full", plan.settings)
     expected = json.loads((study_folder(name) / "expected.json").read_text())
-    wanted = [each["name"] for each in expected if "full" in each.get("sizes", SIZES)]
-    assert [each.name for each in result.quantities] == wanted
+    wanted = [
+        (each["name"], *_ranges_of(each)) for each in expected if "full" in each.get("sizes", SIZES)
+    ]
+    found = [(each.name, each.claimed, each.expected, each.fixed) for each in result.quantities]
+    assert found == wanted
     assert (FIGURES / f"{name}.svg").is_file()
