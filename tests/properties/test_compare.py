@@ -8,7 +8,7 @@ import pytest
 
 import upto
 from upto.core import Group, InputError
-from upto.engines import ThreadsEngine
+from upto.engines import ThreadsEngine, TorchEngine
 from upto.files import bundled_path
 from upto.questions.compare.result import CompareResult
 from upto.testing import random_element
@@ -253,6 +253,46 @@ def test_exchanging_the_runs_exchanges_what_is_not_symmetric(runs):
                 for fit, extent in zip((there.fit(group), back.fit(group)), extents, strict=True)
             ]
             np.testing.assert_allclose(*errors, rtol=INVARIANT, err_msg=group)
+
+
+def with_ties(seed, widths):
+    """Return related runs with fewer fitted rows than directions: many correlations are one."""
+    rng = np.random.default_rng(seed)
+    first, second = widths
+    x = rng.laplace(size=(60, first))
+    y = np.hstack([x, rng.laplace(size=(60, second - first))])
+    y = y @ random_element("rigid", second, rng)[0] + 0.4 * rng.normal(size=y.shape)
+    return x, y
+
+
+def agreeing(x, y, **options):
+    """Return the word, the numbers of directions that agree, and their variance in each run."""
+    result = upto.compare(x, y, permutations=19, up_to="rigid", **FAST, **options)
+    shared = result.shared
+    counts = result.agreement, shared.n_shared, shared.n_closely
+    return counts, (shared.variance_first, shared.variance_second)
+
+
+@pytest.mark.parametrize("widths", [(30, 30), (24, 36)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_order_decides_which_of_equally_correlated_directions_agree(widths, seed, rng):
+    x, y = with_ties(seed, widths)
+    counts, variances = agreeing(x, y)
+    assert 0 < counts[2] < counts[1]
+    order = rng.permutation(len(x))
+    reordered, exchanged = agreeing(x[order], y[order]), agreeing(y, x)
+    assert reordered[0] == exchanged[0] == counts
+    assert reordered[1] == pytest.approx(variances, rel=1e-6)
+    assert exchanged[1] == pytest.approx(variances[::-1], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_engine_decides_which_of_equally_correlated_directions_agree(seed):
+    pytest.importorskip("torch")
+    x, y = with_ties(seed, (30, 30))
+    (counts, variances), on_torch = agreeing(x, y), agreeing(x, y, engine=TorchEngine(device="cpu"))
+    assert on_torch[0] == counts
+    assert on_torch[1] == pytest.approx(variances, rel=1e-6)
 
 
 def test_every_number_survives_json(runs):

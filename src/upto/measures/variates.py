@@ -93,7 +93,7 @@ class FittedVariates(RowForm):
         x_scatter, y_scatter = x.scatter[np.ix_(rows, rows)], y.scatter[np.ix_(columns, columns)]
         variates = replace(self.variates, x=self.variates.x[rows], y=self.variates.y[columns])
         if self.settles:
-            variates = _settled(
+            variates = settled(
                 variates, lambda own, other: own.T @ x_scatter @ own + other.T @ y_scatter @ other
             )
         own, other = variates.x, variates.y
@@ -149,20 +149,22 @@ def _present(spread: Float, apart: Float) -> Float:
     return np.where(spread > _ABSENT * apart, spread, 0.0)
 
 
-def _ties(correlations: Float) -> list[slice]:
+def _ties(correlations: Float, tied: float = _TIED) -> list[slice]:
     """Return the groups of two or more equal correlations."""
-    edges = [0, *(np.flatnonzero(-np.diff(correlations) > _TIED) + 1), len(correlations)]
+    edges = [0, *(np.flatnonzero(-np.diff(correlations) > tied) + 1), len(correlations)]
     return [slice(start, end) for start, end in pairwise(edges) if end - start > 1]
 
 
-def _settled(variates: Variates, gram: Callable[[Float, Float], Float]) -> Variates:
+def settled(
+    variates: Variates, gram: Callable[[Float, Float], Float], tied: float = _TIED
+) -> Variates:
     """Rotate variates of equal correlation to the principal axes of a quadratic form.
 
     With fewer rows than coordinates many correlations equal one and their variates have no unique
-    basis: rounding must not choose it.
+    basis: rounding must not choose it. `tied` is the largest difference between equal correlations.
     """
     x, y = variates.x.copy(), variates.y.copy()
-    for group in _ties(variates.correlations):
+    for group in _ties(variates.correlations, tied):
         axes = eigh(gram(x[:, group], y[:, group]))[1][:, ::-1]
         x[:, group], y[:, group] = x[:, group] @ axes, y[:, group] @ axes
     return replace(variates, x=x, y=y)
@@ -183,7 +185,7 @@ def _weighted(
         projected = pair.x.scatter @ x
         return projected.T @ projected
 
-    variates = _settled(canonical_variates(pair, x_map, y_map), loadings)
+    variates = settled(canonical_variates(pair, x_map, y_map), loadings)
     weights = weigh(pair.x, variates.x)
     if is_flipped:
         variates = replace(variates, x=variates.y, y=variates.x)

@@ -11,7 +11,8 @@ import scipy.linalg
 from upto.core import Shared
 from upto.core.array_types import Float
 from upto.engines.algebra import compute, product
-from upto.questions.compare.side import White, explained_variance
+from upto.measures.variates import Variates, settled
+from upto.questions.compare.side import White, covariances, explained_variance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,8 @@ _ROUNDED = 1e-10
 """Value along a direction of unit variance below which it is rounding."""
 _SMALLEST = 1e-4
 """Canonical correlation, relative to the largest, down to which squares give the directions."""
+_TIED = 1e-6
+"""Largest difference between correlations that may be rounding, in narrow directions too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -57,13 +60,19 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
     is_thin = any(run.is_thin for run in runs)
     sides = [pair.side(run) for run in runs]
     first, second = whites = [side.white(from_rows=is_thin) for side in sides]
+    n_rows = int(np.count_nonzero((pair.split.parts == 0) & ~pair.split.repeats))
     if is_thin:
         x, y = (side.sample_along(white) for side, white in zip(sides, whites, strict=True))
         cross = product(x.T, y) / len(x)
+        n_rows = min(n_rows, len(x))
     else:
         cross = product(product(first.directions.T, moments.cross), second.directions)
         cross /= moments.weight
-    left, strength, right = _singular(cross)
+    turns = _singular(cross)
+    # Centring takes one row.
+    if n_rows <= sum(cross.shape):
+        turns = _settled(pair, whites, turns)
+    left, strength, right = turns.x, turns.correlations, turns.y
     x, y = product(first.paired, left), product(second.paired, right)
     for rows in (x, y):
         # With fewer rows than coordinates, held-out rows are orthogonal to the fitted ones.
@@ -107,15 +116,38 @@ def _find_shared(
     )
 
 
-def _singular(cross: Float) -> tuple[Float, Float, Float]:
-    """Return the left singular vectors, the singular values and the right singular vectors."""
+def _settled(pair: Pair, whites: Sequence[White], turns: Variates) -> Variates:
+    """Turn directions of equal correlation to those that explain most of the variance of both runs.
+
+    With fewer rows than directions of both runs many correlations equal one. Any basis of these
+    directions serves, but agreement on held-out rows depends on it: neither rounding nor the order
+    of rows or runs must choose it.
+    """
+    runs = (pair.source, pair.target)
+
+    def gram(*chosen: Float) -> Float:
+        explained = [
+            covariances(run.fitted, product(white.directions, turn))
+            for run, white, turn in zip(runs, whites, chosen, strict=True)
+        ]
+        scales = [1.0 / run.fitted.total_variance for run in runs]
+        first, second = (
+            scale * product(each.T, each) for scale, each in zip(scales, explained, strict=True)
+        )
+        return first + second
+
+    return settled(turns, gram, _TIED)
+
+
+def _singular(cross: Float) -> Variates:
+    """Return the singular values, and the left and the right singular vectors in columns."""
     if min(cross.shape) > 0:
         left, strength, right = compute(_by_squares, cross)
         # Vectors of far smaller values would lose their digits in squares.
         if strength.min() > _SMALLEST * strength.max():
-            return left, strength, right
+            return Variates(correlations=strength, x=left, y=right)
     left, strength, right = scipy.linalg.svd(cross, full_matrices=False)
-    return left, strength, right.T
+    return Variates(correlations=strength, x=left, y=right.T)
 
 
 def _by_squares(xp: Any, cross: Any) -> Arrays:

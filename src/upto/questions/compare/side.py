@@ -178,10 +178,17 @@ def explained_variance(
     return min(explained / total, 1.0) if total > 0 else 0.0
 
 
+def covariances(part: Moments, directions: Float) -> Float:
+    """Return the covariances of the coordinates with rows along directions."""
+    found = product(part.scatter, directions)
+    found /= part.weight
+    return found
+
+
 def _explained(part: Moments, directions: Float) -> float:
     """Return the variance of rows along uncorrelated directions of unit variance."""
-    covariances = product(part.scatter, directions)
-    return float(np.vdot(covariances, covariances)) / part.weight**2
+    found = covariances(part, directions)
+    return float(np.vdot(found, found))
 
 
 def _are_inner(away: Float) -> NDArray[np.bool_]:

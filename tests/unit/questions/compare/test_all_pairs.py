@@ -160,8 +160,8 @@ def test_singular_vectors_by_squares_or_not(rng, shape, smallest):
         values[-1] = smallest
     cross = (left * values) @ right
     found = _singular(cross)
-    np.testing.assert_allclose((found[0] * found[1]) @ found[2].T, cross, atol=1e-12)
-    for vectors in (found[0], found[2]):
+    np.testing.assert_allclose((found.x * found.correlations) @ found.y.T, cross, atol=1e-12)
+    for vectors in (found.x, found.y):
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(rank), atol=1e-9)
 
 
