@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import upto
+from upto.alignment import fit_map, smallest_worst_error
 from upto.core import Group
-from upto.engines import Moments
+from upto.engines import Moments, ThreadsEngine, cross_moments
 from upto.engines.directions import find_span, stored_rounding
 
 FAST = {"ica": False, "refits": 0}
@@ -179,3 +180,54 @@ def test_no_verdict_contradicts_itself_about_a_far_row(seed):
     assert "e+" not in result.verdict
     if result.shared is not None and result.shared.is_bijective:
         assert result.shared.variance_first == result.shared.variance_second == 1.0
+
+
+@pytest.mark.parametrize("decades", [6, 7, 9])
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_an_exact_rotation_is_found_however_narrow_directions_are(decades, scale, rng):
+    x = rng.laplace(size=(300, 12)) * np.logspace(0, -decades, 12) @ rotation(12, rng)
+    result = upto.compare(x, scale * x @ rotation(12, rng), **FAST)
+    wanted = Group.RIGID if scale == 1.0 else Group.SIMILARITY
+    assert (result.agreement, result.up_to, result.exact) == ("same", wanted, wanted)
+    assert result.fit(wanted).supremum.low is None
+    assert result.fit(wanted).in_sample.worst < 1e-12
+
+
+def test_a_narrow_rotation_into_more_coordinates_is_found(rng):
+    x = rng.laplace(size=(300, 6)) * np.logspace(0, -8, 6) @ rotation(6, rng)
+    result = upto.compare(x, x @ rotation(10, rng)[:6], **FAST)
+    assert result.rigid.in_sample.worst < 1e-12
+
+
+@pytest.mark.parametrize("width", [20, 140])
+@pytest.mark.parametrize("decades", [2, 4, 5, 7, 9])
+@pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-9, 1e-7])
+@pytest.mark.parametrize("group", [Group.RIGID, Group.SIMILARITY])
+def test_what_is_proved_is_true_of_rotations(width, decades, noise, group, rng):
+    x = rng.laplace(size=(300, width)) * np.logspace(0, -decades, width) @ rotation(width, rng)
+    turn = rotation(width, rng)
+    y = x @ turn + noise * rng.normal(size=x.shape)
+    start = fit_map(group, cross_moments(ThreadsEngine(), x, y))
+    found = smallest_worst_error(group, x, y, start, max_iterations=3)
+    left = y - x.astype(np.longdouble) @ turn.astype(np.longdouble)
+    assert found.bound <= float(np.sqrt((left**2).sum(axis=1)).max())
+
+
+@pytest.mark.parametrize(
+    "group", [Group.SIGNED_PERMUTATION, Group.SIGNED_SIMILARITY, Group.SCALED_PERMUTATION]
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_too_alike_to_be_told_apart_prove_nothing(group, seed):
+    rng = np.random.default_rng(seed)
+    x = np.repeat(rng.laplace(size=(100, 4)), 3, axis=1)
+    x += 1e-9 * rng.normal(size=x.shape)
+    y = x[:, rng.permutation(12)]
+    start = fit_map(group, cross_moments(ThreadsEngine(), x, y))
+    assert smallest_worst_error(group, x, y, start, max_iterations=3).bound == 0.0
+
+
+def test_small_errors_of_an_even_rotation_still_have_a_bound(rng):
+    x = rng.laplace(size=(300, 5))
+    y = x @ rotation(5, rng) + 1e-9 * rng.normal(size=x.shape)
+    found = upto.compare(x, y, **FAST).rigid.supremum
+    assert found.low > 0.9 * found.high

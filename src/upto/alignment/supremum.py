@@ -22,6 +22,7 @@ from upto.engines import (
     ThreadsEngine,
     choose_engine,
     cross_moments,
+    rotation_slack,
     side_by_side,
 )
 
@@ -109,13 +110,13 @@ def smallest_worst_errors(
     """Refine the maps of several groups, which share the first fit: all rows have equal weight."""
     engine = choose_engine(engine)
     errors = row_errors(engine, source, target, list(starts.values())).max(axis=0)
-    largest = float(np.abs(target).max(initial=0.0))
+    largest, runs = float(np.abs(target).max(initial=0.0)), (source, target)
     rounding = _ROUNDOFF * largest
     searches = {
         group: _Search(group, start, float(worst), rounding)
         for (group, start), worst in zip(starts.items(), errors, strict=True)
     }
-    size = largest, float(np.ptp(target, axis=0).max(initial=0.0))
+    size = _Size(largest, float(np.ptp(target, axis=0).max(initial=0.0)), *map(_radius, runs))
     unfinished = [each for each in searches.values() if not each.is_done(tolerance)]
     if max_iterations and unfinished:
         groups = [each.group for each in unfinished]
@@ -149,6 +150,20 @@ _INEXACT_FITS = 5
 """Most fits of a group without an exact one: they are slow and give no lower bound."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The target's largest value and extent, and how far rows of both runs are from their means."""
+
+    largest: float
+    extent: float
+    source_radius: float
+    target_radius: float
+
+
+def _radius(rows: Float) -> float:
+    return float(np.linalg.norm(rows - rows.mean(axis=0), axis=1).max(initial=0.0))
+
+
 class _Search:
     """The best map of a group so far, and the weights of the next fit."""
 
@@ -162,9 +177,7 @@ class _Search:
         """Return whether the bracket is narrow enough."""
         return self.worst <= max((1 + tolerance) * self.bound, self._rounding)
 
-    def take(
-        self, fitted: AffineMap, errors: Float, moments: CrossMoments, size: tuple[float, float]
-    ) -> None:
+    def take(self, fitted: AffineMap, errors: Float, moments: CrossMoments, size: _Size) -> None:
         """Judge a fit, and weight every row by its error."""
         weights = np.full(len(errors), 1.0 / len(errors)) if self.weights is None else self.weights
         if errors.max() < self.worst:
@@ -173,7 +186,9 @@ class _Search:
             # The fit minimises the weighted mean square, and no worst error is below its own
             # weighted mean: this bounds the worst error of the group.
             mean_square = float(weights @ errors**2) / float(weights.sum())
-            proved = float(np.sqrt(mean_square)) - _fit_rounding(self.group, moments, size)
+            lost = _lost_to_rounding(self.group, fitted, moments, size, mean_square)
+            proved = float(np.sqrt(max(mean_square - lost, 0.0)))
+            proved -= _fit_rounding(self.group, moments, size)
             self.bound = max(self.bound, min(proved, self.worst))
         weighted = weights * errors
         total = float(weighted.sum())
@@ -187,12 +202,39 @@ def _has_exact_fit(group: Group, source_width: int, target_width: int) -> bool:
     return exact or source_width <= target_width
 
 
-def _fit_rounding(group: Group, moments: CrossMoments, size: tuple[float, float]) -> float:
+def _lost_to_rounding(
+    group: Group, fitted: AffineMap, moments: CrossMoments, size: _Size, mean_square: float
+) -> float:
+    """Return how far the mean square of a fit may be above the smallest.
+
+    A rotation or matching is chosen by its total covariance, which rounding limits.
+    """
+    if group in (Group.IDENTITY, Group.AFFINE):
+        return 0.0
+    own, other = size.source_radius, size.target_radius
+    if group is Group.SCALED_PERMUTATION:
+        own, scale = other, 1.0
+    else:
+        scale = float(np.abs(fitted.scale).max(initial=0.0))
+    rounding = _ROUNDINGS * moments.weight * own * other
+    if group in (Group.RIGID, Group.SIMILARITY):
+        least = _NEGLIGIBLE * mean_square * moments.weight / scale if scale > 0 else np.inf
+        slack = rotation_slack(moments.cross, rounding, below=least)
+    else:
+        slack = 2 * len(fitted.scale) * rounding
+    return 2 * scale * slack / moments.weight
+
+
+def _fit_rounding(group: Group, moments: CrossMoments, size: _Size) -> float:
     """Return how far rounding alone can keep a fit from the smallest mean square.
 
     An affine map solves normal equations, whose condition number is the square of that of the rows.
-    `size` contains the target's largest value and its extent.
     """
-    largest, extent = size
     condition = moments.source.condition if group is Group.AFFINE else 1.0
-    return 10 * float(np.finfo(np.float64).eps) * (largest + condition * extent)
+    return _ROUNDINGS * (size.largest + condition * size.extent)
+
+
+_ROUNDINGS = 10 * float(np.finfo(np.float64).eps)
+"""Relative error that rounding can cause in a sum over rows, and in the error of a row."""
+_NEGLIGIBLE = 1e-7
+"""Share of a mean square that may be lost to rounding without a closer look."""

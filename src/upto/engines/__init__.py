@@ -9,6 +9,8 @@ from upto.engines.algebra import (
     nearest_rotation,
     product,
     pseudo_inverse,
+    rotation_of_rows,
+    rotation_slack,
     varying,
 )
 from upto.engines.base import Engine, add, block_length
@@ -66,6 +68,8 @@ __all__ = [
     "nearest_rotation",
     "product",
     "pseudo_inverse",
+    "rotation_of_rows",
+    "rotation_slack",
     "row_moments",
     "select_rows",
     "side_by_side",

@@ -228,6 +228,59 @@ _ROUNDING = 1e-11
 """Deviation from orthogonality that needs no such step."""
 
 
+def rotation_slack(cross: Float, rounding: float, *, below: float = math.inf) -> float:
+    """Bound how far rounding keeps ``trace(Qᵀ cross)`` of the nearest rotation from the largest.
+
+    Parameters
+    ----------
+    cross
+        The cross-covariance, as it was computed.
+    rounding
+        Its error in the Frobenius norm.
+    below
+        A bound that is this small is good enough; a smaller one takes the singular values.
+    """
+    # Squares of products may overflow where those of the rows do not.
+    size = float(np.abs(cross).max(initial=0.0)) or 1.0
+    size *= float(np.linalg.norm(cross / size))
+    found: float = 2.0 * min(cross.shape) * (RANK_TOLERANCE * size + rounding)
+    if found <= below:
+        return found
+    values = _svd(cross)[1]
+    rank = _rank(values, RANK_TOLERANCE)
+    lost = 2.0 * float(values[rank:].sum() + (len(values) - rank) * rounding)
+    if rank == 0:
+        return min(found, lost)
+    least = float(values[rank - 1])
+    # Squares, where they are used, cost as many digits as the singular values span.
+    rounding *= min(float(values[0]) / least, 1 / math.sqrt(_CONDITION))
+    return min(found, 2.0 * rounding * (rounding / least) + lost)
+
+
+def rotation_of_rows(source: Float, target: Float) -> Float:
+    """Return the nearest rotation of the cross product of centred rows, which is not computed.
+
+    It would lose directions narrower than a millionth of the widest; the rows keep them.
+    """
+    parts = []
+    for rows in (source, target):
+        left, widths, axes = _svd(rows)
+        kept = widths > _OF_ROWS * widths[0]
+        parts.append((left[:, kept], widths[kept] / widths[0], axes[kept]))
+    (left, widths, axes), (other, other_widths, other_axes) = parts
+    inner = widths[:, None] * product(left.T, other) * other_widths
+    is_wide = inner.shape[0] < inner.shape[1]
+    # One-sided Jacobi rotations: every direction keeps its digits, however narrow it is.
+    _, first, second, *_ = scipy.linalg.lapack.dgejsv(inner.T if is_wide else inner, joba=2)
+    if is_wide:
+        first, second = second, first
+    return nearest_rotation(product(product(axes.T, product(first, second.T)), other_axes))
+
+
+_OF_ROWS = 1e-14
+"""Width over the largest below which rows have no direction but that of their rounding."""
+
+
 def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     """Return M (MᵀM)^(-1/2), and how far it was from orthogonal before the last step.
 

@@ -12,6 +12,8 @@ from upto.engines import (
     leading_eigenvectors,
     nearest_rotation,
     pseudo_inverse,
+    rotation_of_rows,
+    rotation_slack,
     side_by_side,
 )
 from upto.testing import random_element
@@ -83,6 +85,32 @@ def test_a_polar_factor_that_is_not_orthogonal_is_computed_again(rng, monkeypatc
         algebra, "_polar_factor", lambda xp, matrix, least: (matrix, xp.max(xp.abs(matrix)))
     )
     np.testing.assert_allclose(nearest_rotation(cross), wanted, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e10, 1e14])
+@pytest.mark.parametrize("below", [0.0, np.inf])
+def test_no_rotation_beats_the_nearest_one_by_more_than_the_slack(condition, below, rng):
+    exact, best = with_singular_values(np.geomspace(1, 1 / condition, WIDTH), rng)
+    rounding = 1e-13 * rng.normal(size=exact.shape) / WIDTH
+    found = nearest_rotation(exact + rounding)
+    slack = rotation_slack(exact + rounding, float(np.linalg.norm(rounding)), below=below)
+    # The exact traces are sums of many numbers, which are rounded too.
+    assert np.vdot(best, exact) - np.vdot(found, exact) <= slack + 1e-14 * WIDTH
+
+
+def test_without_any_covariance_no_slack_is_left():
+    assert rotation_slack(np.zeros((3, 3)), 0.0, below=-1.0) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(40, 8, 8), (40, 6, 9), (7, 9, 9)])
+def test_rows_of_a_wide_spectrum_are_rotated_exactly(shape, rng):
+    n_rows, width, other = shape
+    rows = rng.normal(size=(n_rows, width)) * np.logspace(0, -9, width)
+    rows = rows @ random_element("rigid", width, rng)[0]
+    turned = rows @ random_element("rigid", other, rng)[0][:width]
+    found = rotation_of_rows(rows, turned)
+    np.testing.assert_allclose(found @ found.T, np.eye(width), atol=1e-12)
+    np.testing.assert_allclose(rows @ found, turned, atol=1e-13)
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e7, 1e9])

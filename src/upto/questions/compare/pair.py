@@ -21,7 +21,7 @@ from upto.alignment import (
     row_errors,
 )
 from upto.core import Group
-from upto.engines import CrossMoments, Engine, cross_scatters, side_by_side
+from upto.engines import CrossMoments, Engine, cross_scatters, rotation_of_rows, side_by_side
 from upto.evidence.prepare import PreparedRun
 from upto.evidence.split import Split, take_rows
 from upto.questions.compare.side import MONOTONE_ROWS, Side
@@ -253,6 +253,35 @@ def affine_from_rows(source: Float, target: Float) -> AffineMap:
         # A view would keep an array of all rows.
         matrix=np.array(matrix),
     )
+
+
+def keep_rotation_of_rows(pair: Pair, moments: CrossMoments, *, fitted: bool) -> None:
+    """Rotate by the rows where their products are too coarse for what they show.
+
+    So narrow are directions only where the rotation is otherwise all but exact.
+    """
+    x, y = (rows - rows.mean(axis=0) for rows in pair.sample_rows(fitted=fitted))
+    if x.shape[1] > y.shape[1] or len(x) <= x.shape[1] < moments.weight:
+        return
+    left = _left_by_rotation(x, y, moments.rotation)
+    if _EXACT < left < _NEARLY_EXACT:
+        rotation = rotation_of_rows(x, y)
+        if 2 * _left_by_rotation(x, y, rotation) < left:
+            moments.keep_rotation(rotation)
+
+
+_EXACT, _NEARLY_EXACT = 1e-14, 1e-4
+"""Error relative to predicting the mean at the level of rounding, and where products are coarse."""
+
+
+def _left_by_rotation(x: Float, y: Float, rotation: Float) -> float:
+    """Return the error of a rotation at its best scale, relative to predicting the mean."""
+    turned, total = x @ rotation, float(np.linalg.norm(y))
+    squares = float(np.vdot(turned, turned))
+    if squares == 0.0 or total == 0.0:
+        return 0.0
+    turned *= float(np.vdot(turned, y)) / squares
+    return float(np.linalg.norm(y - turned)) / total
 
 
 def source_correlations(source: Unmixing, target: Unmixing, moments: CrossMoments) -> Float:

@@ -24,6 +24,7 @@ from upto.questions.compare.pair import (
     affine_from_rows,
     candidate_maps,
     iterate_errors,
+    keep_rotation_of_rows,
 )
 
 if TYPE_CHECKING:
@@ -242,6 +243,9 @@ def fitted_maps(
     if fitted:
         unmixings = (pair.source.unmixing, pair.target.unmixing)
         chosen = moments.fitted
+    is_turned = not {Group.RIGID, Group.SIMILARITY}.isdisjoint(options.groups)
+    if is_turned and (pair.source.is_thin or pair.target.is_thin):
+        keep_rotation_of_rows(pair, chosen, fitted=fitted)
     calls: list[Callable[[], Any]] = [partial(candidate_maps, options.groups, chosen, unmixings)]
     if Group.MONOTONE_PERMUTATION in options.groups:
         calls.append(lambda: pair.monotone_fit(fitted=fitted).fit())
