@@ -126,8 +126,11 @@ def _pooled(values: Float, others: Float) -> Float:
     fitted = np.median(others, axis=0)
     usable = fitted > 0.5 * size
     scale = np.divide(size, fitted, out=np.zeros_like(size), where=usable & (fitted > 0))
-    # Unusable errors are replaced by repeats of the rows themselves, which changes nothing.
-    repeated = np.resize(values, others.shape)
+    # Unusable errors are replaced by repeats of the rows themselves, spread evenly over their sizes
+    # where there is no room for all, so that the order of the rows does not matter.
+    n_rows, n_others = len(values), len(others)
+    places = (2 * np.arange(n_others) + 1) * n_rows // (2 * max(n_others, 1))
+    repeated = np.sort(values, axis=0)[places]
     return np.concatenate([values, np.where(scale > 0, others * scale, repeated)])
 
 

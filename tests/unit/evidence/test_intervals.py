@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from upto.evidence.intervals import RESAMPLES, _drawn, mean_intervals
+from upto.evidence.intervals import RESAMPLES, _drawn, _pooled, mean_intervals
 
 
 def test_counts_of_resamples_have_multinomial_moments():
@@ -31,3 +31,23 @@ def test_interval_of_a_mean_is_that_of_its_standard_error(rng):
         assert found.value == pytest.approx(column.mean())
         assert found.value - found.low == pytest.approx(half, rel=0.15)
         assert found.high - found.value == pytest.approx(half, rel=0.15)
+
+
+@pytest.mark.parametrize("n_others", [7, 13, 30, 37])
+def test_the_order_of_the_rows_does_not_matter(n_others, rng):
+    """Those fitted to were fitted too well, so that the rows stand for them."""
+    values = rng.standard_t(1.5, size=(13, 2)) ** 2
+    others = 1e-3 * rng.random((n_others, 2))
+    found = mean_intervals(values, 0, others=others)
+    again = mean_intervals(values[rng.permutation(13)], 0, others=others[::-1])
+    for one, other in zip(found, again, strict=True):
+        assert [other.low, other.high] == pytest.approx([one.low, one.high])
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_rows_that_stand_for_others_change_nothing(times, rng):
+    values = rng.random((13, 2))
+    repeated = _pooled(values, np.zeros((times * 13, 2)))
+    assert np.sort(repeated, axis=0) == pytest.approx(
+        np.sort(np.tile(values, (times + 1, 1)), axis=0)
+    )
