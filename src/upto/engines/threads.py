@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
+from threading import Barrier
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
@@ -16,6 +18,7 @@ import numpy as np
 from upto.engines.base import add, block_length
 from upto.engines.blocks import common_length, no_rows, slices_of
 from upto.engines.cores import n_cores, one_blas_thread
+from upto.signals import hold_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -178,26 +181,53 @@ class ThreadsEngine:
             return
         with one_blas_thread():
             pool = _pool(n_threads)
-            waiting = deque((task, pool.submit(work, task)) for task in tasks[: n_threads + 1])
+            waiting: deque[tuple[list[slice], Future[T]]] = deque()
+            left = iter(tasks)
+
+            def submit(count: int) -> None:
+                for task in islice(left, count):
+                    # Before it can start, or an interrupt in between would lose it.
+                    future: Future[T] = Future()
+                    waiting.append((task, future))
+                    pool.submit(_fulfil, future, work, task)
+
             try:
-                for task in tasks[n_threads + 1 :]:
-                    done, future = waiting.popleft()
-                    yield done, future.result()
-                    waiting.append((task, pool.submit(work, task)))
+                submit(n_threads + 1)
                 while waiting:
-                    done, future = waiting.popleft()
-                    yield done, future.result()
+                    task, future = waiting[0]
+                    yield task, future.result()
+                    waiting.popleft()
+                    submit(1)
             finally:
-                for _, future in waiting:
-                    future.cancel()
                 # Running tasks still read rows that the caller may close.
-                wait([future for _, future in waiting])
+                wait([future for _, future in waiting if not future.cancel()])
+
+
+def _fulfil(future: Future[T], work: Callable[[list[slice]], T], task: list[slice]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(work(task))
+    except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+        future.set_exception(error)
+        # The error refers to this frame, which must not refer to the error.
+        del future
 
 
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     # Starting threads for every pass takes as long as a pass over few rows.
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="upto")
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="upto")
+    all_there = Barrier(n_threads)
+    # All at once: a pool does not know a thread whose start was interrupted, and never ends it.
+    try:
+        with hold_signals():
+            wait([pool.submit(all_there.wait) for _ in range(n_threads)])
+    except BaseException:
+        all_there.abort()
+        pool.shutdown(wait=False)
+        raise
+    return pool
 
 
 if hasattr(os, "register_at_fork"):

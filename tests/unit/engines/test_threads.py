@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from upto.engines import (
     choose_engine,
 )
 from upto.engines.cores import Limits, one_blas_thread
+from upto.engines.threads import _pool
 
 ROUNDING = 1e-12
 N_ROWS = 1000
@@ -168,6 +170,70 @@ def test_few_blocks_are_in_flight(rows):
 
     ThreadsEngine(n_threads=3, block_rows=5).reduce_blocks(total, Counted())
     assert 2 <= seen["most"] <= 3
+
+
+class SlowRows:
+    """Rows that tell how many of their blocks are being read."""
+
+    def __init__(self, rows):
+        self.rows, self.shape, self.dtype = rows, rows.shape, rows.dtype
+        self.lock, self.n_reading = threading.Lock(), 0
+
+    def __getitem__(self, key):
+        with self.lock:
+            self.n_reading += 1
+        time.sleep(0.02)
+        with self.lock:
+            self.n_reading -= 1
+        return self.rows[key]
+
+
+@pytest.mark.parametrize("call", [1, 2, 4, 5])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(ThreadPoolExecutor, "submit"), (Future, "result")], ids=["sent", "awaited"]
+)
+def test_no_block_is_read_after_an_interrupt(rows, monkeypatch, owner, name, call):
+    engine = ThreadsEngine(n_threads=3, block_rows=50)
+    engine.reduce_blocks(total, rows)
+    slow, calls, real = SlowRows(rows), [], getattr(owner, name)
+
+    def interrupted(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == call and name == "result":
+            raise KeyboardInterrupt
+        done = real(*args, **kwargs)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.reduce_blocks(total, slow)
+    assert slow.n_reading == 0
+    time.sleep(0.005)
+    assert slow.n_reading == 0
+
+
+@pytest.mark.timeout(30)
+def test_an_interrupt_while_a_thread_starts_leaves_none_that_waits_for_ever(rows, monkeypatch):
+    started, start = [], threading.Thread.start
+
+    def interrupted(self):
+        start(self)
+        started.append(self)
+        if len(started) == 1:
+            # Thread.start waits for the thread, and is interrupted there.
+            raise KeyboardInterrupt
+
+    _pool.cache_clear()
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    engine = ThreadsEngine(n_threads=2, block_rows=BLOCK_ROWS)
+    with pytest.raises(KeyboardInterrupt):
+        engine.reduce_blocks(total, rows)
+    (lost,) = started
+    lost.join(10)
+    assert not lost.is_alive()
+    assert engine.reduce_blocks(total, rows)[1] == N_ROWS
 
 
 def test_partial_sums_never_change_the_statistics_own_arrays(rows):
