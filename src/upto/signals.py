@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,16 +32,25 @@ def hold_signals() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    for number in handlers:
-        signal.signal(number, lambda number, _frame: came.append(number))
     try:
+        for number in handlers:
+            signal.signal(number, lambda number, _frame: came.append(number))
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        try:
+            _set(handlers)
+        except BaseException:
+            # The first that is set again may raise at once, and the others must not be lost.
+            _set(handlers)
+            raise
         # Even if the block failed: the sender expects the process to end, not another error.
         if came:
             handlers[signal.Signals(came[0])](came[0], None)
+
+
+def _set(handlers: dict[signal.Signals, Callable[[int, Any], Any]]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def clean_up(action: Callable[[], object]) -> None:
