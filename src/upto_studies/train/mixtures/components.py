@@ -83,7 +83,8 @@ def fit_components(
     -------
     tuple
         Weights (members × components), means and variances (members × components ×
-        coordinates); no variance is below the floor.
+        coordinates); no variance is below the floor. All are NaN for a member whose codes are not
+        finite.
 
     Raises
     ------
@@ -100,18 +101,18 @@ def fit_components(
     if given.shape[1] < n_components or n_components < 1:
         message = f"{n_components} components cannot be fitted to {given.shape[1]} rows."
         raise InputError(message)
-    fits = [
-        GaussianMixture(
+    weights = np.full((len(given), n_components), np.nan)
+    means, variances = np.full((2, len(given), n_components, given.shape[2]), np.nan)
+    for member, (rows, seed) in enumerate(zip(given, seeds, strict=True)):
+        if not np.isfinite(rows).all():
+            continue
+        fit = GaussianMixture(
             n_components,
             covariance_type="diag",
             reg_covar=VARIANCE_FLOOR,
             n_init=n_starts,
             random_state=seed % 2**32,
         ).fit(rows)
-        for rows, seed in zip(given, seeds, strict=True)
-    ]
-    weights, means, variances = (
-        np.stack([getattr(fit, name) for fit in fits])
-        for name in ("weights_", "means_", "covariances_")
-    )
-    return weights, means, np.maximum(variances, VARIANCE_FLOOR)
+        weights[member], means[member] = fit.weights_, fit.means_
+        variances[member] = np.maximum(fit.covariances_, VARIANCE_FLOOR)
+    return weights, means, variances

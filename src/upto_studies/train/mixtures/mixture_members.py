@@ -65,7 +65,10 @@ class MixtureMembers:
         torch = load_torch()
         finite = [each.isfinite().flatten(1).all(1) for each in self.parameters.values()]
         bad: NDArray[np.bool_] = ~host_array(torch.stack(finite).all(0))
-        return bad | ~np.isfinite(self.losses).all(axis=0)
+        # A loss may overflow where its gradient does not.
+        losses = np.concatenate([self.pretraining_losses, self.losses])
+        found: NDArray[np.bool_] = bad | ~np.isfinite(losses).all(axis=0)
+        return found
 
     def codes(self, rows: Any, labels: Any = None) -> Float:
         """Return the means of the posteriors: members × rows × latents."""

@@ -165,6 +165,8 @@ def _pretrained(
     )
     known = None if placed.known is None else placed.known[:_FITTED_ROWS]
     codes = members.codes(placed.host[:_FITTED_ROWS], known)
+    # Of a member that overflows, some codes may be infinite and others not.
+    codes[~np.isfinite(codes).all(axis=(1, 2))] = np.nan
     prior = {
         name: torch.as_tensor(each, dtype=torch.float32, device=device)
         for name, each in model.prior.fitted(codes, known, seeds, training.n_starts).items()
@@ -263,6 +265,11 @@ class _Steps(MemberSteps):
         means: Float = self.losses.reshape(-1, self.n_batches, len(self.seeds)).mean(axis=1)
         return means
 
+    def _refuse_divergence(self, losses: Float) -> None:
+        # The others go on: members are independent, and those that overflow are marked.
+        if not np.isfinite(losses).any():
+            super()._refuse_divergence(losses)
+
 
 class _ReconstructionSteps(_Steps):
     """Steps of an autoencoder without noise and prior."""
@@ -300,8 +307,3 @@ class _BoundSteps(_Steps):
         """Return the negative bound with one sample."""
         noise = self.noise[:, block]
         return negative_bound(self.model, self.parameters, rows, noise, labels)
-
-    def _refuse_divergence(self, losses: Float) -> None:
-        # The others go on: members are independent, and those that overflow are marked.
-        if not np.isfinite(losses).any():
-            super()._refuse_divergence(losses)

@@ -92,6 +92,11 @@ def test_components_are_fitted_as_by_scikit_learn_and_never_too_narrow(rng):
     assert np.allclose(weights.sum(axis=1), 1)
     assert variances.min() >= VARIANCE_FLOOR
     assert variances[1, :, 1].max() < 2 * VARIANCE_FLOOR
+    beside = codes.copy()
+    beside[1, 7] = np.nan
+    of_one, of_other = zip(*fit_components(beside, 2, [3, 4]), strict=True)
+    assert np.allclose(of_one[1], known.means_)
+    assert all(np.isnan(each).all() for each in of_other)
     with pytest.raises(InputError, match="one seed per member"):
         fit_components(codes, 2, [3])
     with pytest.raises(InputError, match="70 components cannot be fitted to 60 rows"):

@@ -196,6 +196,35 @@ def test_one_member_that_overflows_does_not_stop_the_others(rng):
         run._refuse_divergence(np.array([np.nan, np.nan]))
 
 
+def test_a_loss_that_overflows_is_marked_where_its_gradient_does_not(rng):
+    rows, _ = clusters_of(rng)
+    members = train_mixtures(model_of("vae"), rows, seeds=[0, 1], training=SHORT)
+    for name in ("losses", "pretraining_losses"):
+        curves = getattr(members, name).copy()
+        curves[0, 1] = np.inf
+        assert replace(members, **{name: curves}).diverged.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_that_overflows_in_pre_training_ends_no_other(rng, kind, monkeypatch):
+    rows, labels = clusters_of(rng)
+    alone = train_mixtures(model_of(kind), rows, labels, seeds=[9], training=SHORT)
+    draw = MixtureModel.initial
+
+    def overflowed(model, seeds):
+        drawn = draw(model, seeds)
+        drawn["encoder.0.weight"][0] = torch.inf
+        return drawn
+
+    monkeypatch.setattr(MixtureModel, "initial", overflowed)
+    together = train_mixtures(model_of(kind), rows, labels, seeds=[4, 9], training=SHORT)
+    assert together.diverged.tolist() == [True, False]
+    assert np.isnan(together.pretraining_losses[:, 0]).all()
+    assert np.allclose(together.codes(rows, labels)[1], alone.codes(rows, labels)[0], atol=1e-3)
+    with pytest.raises(InputError, match="1 of 1 models"):
+        train_mixtures(model_of(kind), rows, labels, seeds=[4], training=SHORT)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
