@@ -126,6 +126,24 @@ def test_layers_without_numbers_are_read_in_the_only_order_that_fits(upto, model
     assert "order" not in result_of(numbered).runs[0].assumption("F1").evidence
 
 
+def test_weights_without_a_leak_are_read_with_relus_and_the_verdict_says_so(upto, model):
+    """The file could be that of a decoder with tanh, of which nothing is promised."""
+    layers = {"0.weight": [[1.0], [-1.0]], "2.weight": np.eye(2)}
+    np.savez(model / "line.npz", weights=WEIGHTS, means=MEANS[:, 1:], variances=VARIANCES[:, 1:])
+    np.savez(model / "folded.npz", **layers)
+    said = ["mixture", "line.npz", "--decoder", "folded.npz", "--format", "json"]
+    assumed, known = result_of(upto(*said)), result_of(upto(*said, "--leak", 0))
+    assert assumed.prior_up_to == known.prior_up_to == "scaled-permutation"
+    assert "a known law and the decoder has ReLUs (no leak is given)." in assumed.verdict
+    assert known.verdict.endswith("if the noise has a known law.")
+    for name in ("F1", "F2", "F4", "continuous"):
+        assert "no leak is given" in assumed.runs[0].assumption(name).evidence
+        assert "leak is" not in known.runs[0].assumption(name).evidence
+    np.savez(model / "affine.npz", **{"0.weight": [[1.0], [2.0]]})
+    affine = result_of(upto("mixture", "line.npz", "--decoder", "affine.npz", "--format", "json"))
+    assert "no leak" not in affine.verdict
+
+
 def test_layers_of_several_orders_are_one_sentence(upto, model, rng):
     np.savez(model / "named.npz", **{"out.weight": np.eye(2), "hidden.weight": 2 * np.eye(2)})
     found = upto("mixture", "prior.npz", "--decoder", "named.npz")

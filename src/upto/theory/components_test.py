@@ -7,8 +7,15 @@ from dataclasses import dataclass
 LEVEL = 0.05
 """Rate at which spurious components may be accepted."""
 
+MOST_ROWS = 4000
+"""Number of rows that are used, drawn at random from more."""
+
 SLIGHT = 0.2
 """Limit that correlations within components must be shown to be below to be neglected."""
+
+
+PER_COMPONENT = 150
+"""Rows per component below which one cloud of another law often passes for J Gaussians."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +72,16 @@ class ComponentsTest:
         return min(self.given, self.fit) > LEVEL
 
     @property
+    def n_enough(self) -> int:
+        """Number of rows below which J Gaussians are not believed, although not rejected."""
+        return min(PER_COMPONENT * self.n_components, MOST_ROWS)
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there are enough rows to reject most other laws."""
+        return self.n_rows >= self.n_enough
+
+    @property
     def are_correlated(self) -> bool:
         """Whether coordinates are not independent within components, at a level of 0.05."""
         return self.fits and self.independent <= LEVEL
@@ -95,7 +112,10 @@ class ComponentsTest:
         fit = f"that {self.n_rows} rows follow {_components(self.n_components)} has p = "
         if self.fit <= LEVEL:
             return f"{fit}{self.fit:.2g}, so their law is different"
-        words = [f"{fit}{self.fit:.2g} (slightly heavier tails would go undetected)"]
+        undetected = "slightly heavier tails would go undetected"
+        if not self.are_enough:
+            undetected = f"fewer than {self.n_enough} rows often hide another law"
+        words = [f"{fit}{self.fit:.2g} ({undetected})"]
         if self.n_draws:
             less = _components(self.n_components - 1)
             words.append(f"that {less} would suffice {self.fewer:.2g} by {self.n_draws} draws")

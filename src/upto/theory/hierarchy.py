@@ -59,6 +59,8 @@ class Assumption:
         Result of the check, with the numbers.
     hidden_variables
         Number of hidden variables for which P3 was checked.
+    n_enough
+        Number of rows from which a test that was passed would decide; None if it does, or was not.
 
     See Also
     --------
@@ -72,6 +74,7 @@ class Assumption:
     holds: bool | None
     evidence: str
     hidden_variables: int | None = None
+    n_enough: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

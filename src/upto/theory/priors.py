@@ -50,8 +50,8 @@ def check_prior(
         Covariances are J×d×d, or J×d variances.
     rows
         Rows the mixture was fitted to, one per latent, to test the assumptions on. If they do not
-        follow the mixture, P1, P2 and distinct components are undecided; if coordinates are
-        correlated within its components, P2 is false.
+        follow the mixture, or are fewer than 150 per component, P1, P2 and distinct components are
+        undecided; if coordinates are correlated within its components, P2 is false.
     fitted
         Whether a tuple of parameters was fitted to rows too.
     states
@@ -148,15 +148,20 @@ def _tested(components: Components, rows: ArrayLike, seed: int) -> ComponentsTes
 
 
 def _estimated(check: Assumption, test: ComponentsTest | None, *, told: bool) -> Assumption:
-    """Return a check of fitted parameters: undecided, unless a test decides it."""
+    """Return a check of fitted parameters: undecided, unless a test on enough rows decides it."""
     if test is None:
         reason = "parameters fitted to rows do not decide this"
         if check.name != "P3":
             reason += "; give the rows for a test"
         evidence = f"{reason}: as fitted, {check.evidence}"
         return replace(check, holds=None, evidence=evidence)
-    holds = True if told and check.holds else None
-    return replace(check, holds=holds, evidence=f"{test.says}; as fitted, {check.evidence}")
+    holds = told and check.holds is True
+    return replace(
+        check,
+        holds=True if holds and test.are_enough else None,
+        evidence=f"{test.says}; as fitted, {check.evidence}",
+        n_enough=test.n_enough if holds and not test.are_enough else None,
+    )
 
 
 def distinct_ratios(variances: ArrayLike) -> tuple[tuple[int, int] | None, float]:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from upto.core import InputError, random_stream
-from upto.theory.components_test import LEVEL, ComponentsTest
+from upto.theory.components_test import LEVEL, MOST_ROWS, ComponentsTest
 from upto.theory.expectation import FLOOR, Fits, fit_mixtures
 from upto.theory.goodness import misfit_level, parameters_level
 from upto.theory.valid_numbers import check_count
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from upto.core.array_types import Float
 
 
-_MOST_ROWS = 4000
 _ONE_SIDED = 1.645
 _FEWEST_DRAWS = 20
 """Number of draws whose standard error is known to a sixth."""
@@ -257,8 +256,8 @@ def _standard(
         raise InputError(message)
     # Sorting makes the rows, and draws from them, independent of their order.
     points = points[np.lexsort(points.T)]
-    if len(points) > _MOST_ROWS:
-        points = points[np.sort(rng.choice(len(points), size=_MOST_ROWS, replace=False))]
+    if len(points) > MOST_ROWS:
+        points = points[np.sort(rng.choice(len(points), size=MOST_ROWS, replace=False))]
     spread = points.std(axis=0)
     if spread.min() == 0.0:
         message = f"coordinate {int(spread.argmin()) + 1} of the rows is constant: leave it out."

@@ -162,6 +162,16 @@ def test_a_component_that_is_there_by_chance_is_not_taken_for_one():
     assert "may be spurious" in tested[1].evidence
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_few_rows_of_a_cloud_do_not_make_it_two_gaussians(seed):
+    rows = np.random.default_rng(seed).laplace(size=(60, 2))
+    fitted = GaussianMixture(2, covariance_type="diag", n_init=2, random_state=0).fit(rows)
+    checks = {each.name: each for each in check_prior(fitted, rows=rows)}
+    assert not {"P1", "P1 partly", "P2", "distinct"} & {n for n, c in checks.items() if c.holds}
+    assert "fewer than 300 rows often hide another law" in checks["P1"].evidence
+    assert checks["P1"].n_enough == 300
+
+
 @pytest.mark.slow
 def test_components_that_are_there_are_told_from_the_rows(rng):
     rows = np.vstack([rng.normal(size=(400, 2)) * [1, 3], rng.normal(size=(400, 2)) + 6])

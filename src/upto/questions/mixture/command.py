@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     "--leak",
     type=click.FloatRange(0, 1),
     callback=refuse_nan,
-    default=0.0,
-    show_default=True,
-    help="Slope below zero of the activation between layers given as weights; 0 for ReLU.",
+    help="Slope below zero of the activation between layers given as weights, which do not say it; "
+    "0 for ReLU. By default ReLUs are assumed, and the verdict says so.",
 )
 @click.option(
     "--rows",

@@ -32,14 +32,16 @@ class Layers:
     """A decoder: its name, and its network; None if its layers cannot be read.
 
     `order` names the layers in the order they are read, where numbers in their names do not say it.
+    `relus_assumed` says that ReLUs were put between weights, which do not say their activation.
     """
 
     name: str
     network: PiecewiseNetwork | None
     order: tuple[str, ...] = ()
+    relus_assumed: bool = False
 
 
-def take_decoder(given: Any, *, leak: float) -> Layers:
+def take_decoder(given: Any, *, leak: float | None) -> Layers:
     """Return the layers of a decoder.
 
     Parameters
@@ -48,7 +50,8 @@ def take_decoder(given: Any, *, leak: float) -> Layers:
         A `PiecewiseNetwork`; a file of weights, as ``path`` or ``path::prefix``; or what
         `upto.lipschitz` takes as a decoder.
     leak
-        Slope below zero of the activation between layers given as weights.
+        Slope below zero of the activation between layers given as weights. If it is None, ReLUs are
+        assumed.
 
     Raises
     ------
@@ -61,8 +64,9 @@ def take_decoder(given: Any, *, leak: float) -> Layers:
         path = split_key(given if isinstance(given, str) else Path(given))[0]
         if path.suffix.lower() in SUFFIXES:
             arrays = NamedArrays(given if isinstance(given, str) else Path(given))
-            network, order = _from_weights(arrays, leak)
-            return Layers(name=path.stem, network=network, order=order)
+            network, order = _from_weights(arrays, 0.0 if leak is None else leak)
+            assumed = leak is None and len(network.weights) > 1
+            return Layers(name=path.stem, network=network, order=order, relus_assumed=assumed)
         given = str(given)
     check_decoder(given)
     with importing_from_here(given):

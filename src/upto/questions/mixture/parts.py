@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class AssumptionCheck(Record):
     """One assumption of one run: whether it holds, the evidence, and what would settle it.
 
-    `holds` is None where it is not known; `remedy` is empty where it holds.
+    `holds` is None where it is not known; `remedy` is empty where it holds. `n_enough` is how many
+    rows a test asks for, if it was passed with fewer.
     """
 
     name: str
@@ -26,6 +27,7 @@ class AssumptionCheck(Record):
     holds: bool | None
     evidence: str
     remedy: str
+    n_enough: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,8 @@ class MixtureRun(Record):
     `prior_up_to` and `decoder_up_to` are the groups up to which P(Z) and f are identified, None if
     they are not known to be; `hidden` is whether P(U) is. `possible_up_to` and `possible_hidden`
     say what the prior would identify with an injective piecewise affine decoder. `fitted` says that
-    the prior was fitted to latents instead of trained with the model.
+    the prior was fitted to latents instead of trained with the model, `relus_assumed` that weights
+    were read with ReLUs between them because no leak was given.
     """
 
     name: str
@@ -77,6 +80,7 @@ class MixtureRun(Record):
     assumptions: tuple[AssumptionCheck, ...]
     rungs: tuple[Rung, ...]
     components: tuple[PriorComponent, ...]
+    relus_assumed: bool = False
 
     def assumption(self, name: str) -> AssumptionCheck:
         """Return an assumption by name, e.g. ``"P2"``."""

@@ -51,7 +51,7 @@ CLAIMS = (Group.AFFINE, Group.SCALED_PERMUTATION)
 def mixture(
     *priors: Any,
     decoder: Any = None,
-    leak: float = 0.0,
+    leak: float | None = None,
     rows: Run | Sequence[Run] | None = None,
     ids: str | Sequence[ArrayLike] | None = None,
     fitted: bool = False,
@@ -81,7 +81,8 @@ def mixture(
         torch module, ``"package.module:attribute"`` or `upto.theory.PiecewiseNetwork`. Without one,
         what depends on the decoder is not known.
     leak
-        Slope below zero of the activation between layers given as weights; 0 for ReLU.
+        Slope below zero of the activation between layers given as weights, which do not say it; 0
+        for ReLU. By default ReLUs are assumed, and the verdict says so.
     rows
         Latents, or a list with those of each run, to test the prior on. If runs have the same
         samples, their rows are compared too.

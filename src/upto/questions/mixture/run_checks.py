@@ -73,6 +73,7 @@ def check_run(prior: Prior, decoder: Layers | None, rows: Float | None, *, seed:
         ),
         rungs=tuple(_rung(each) for each in found.guarantees if each.level is not HIDDEN_VARIABLES),
         components=_components(prior, density, rows),
+        relus_assumed=decoder is not None and decoder.relus_assumed,
     )
 
 
@@ -109,6 +110,8 @@ def _decoder_checks(
         rng = random_stream(seed, "latents of a prior")
         latents = _fits(density).draw(rng, 1, _LATENTS)[0]
     checks = check_decoder(decoder.network, latents, seed=seed)
+    if decoder.relus_assumed:
+        checks = tuple(_with_relus(each) for each in checks)
     if not decoder.order:
         return checks
     read = f"; layers read in the order {', '.join(decoder.order)}"
@@ -116,6 +119,14 @@ def _decoder_checks(
         replace(each, evidence=each.evidence + read) if each.name == "F1" else each
         for each in checks
     ]
+
+
+def _with_relus(check: Assumption) -> Assumption:
+    if check.name in ("F1", "continuous"):
+        evidence = "affine layers, with ReLUs between them if the model has them: no leak is given"
+    else:
+        evidence = f"{check.evidence}, with ReLUs as no leak is given"
+    return replace(check, evidence=evidence)
 
 
 def _components(
@@ -157,6 +168,8 @@ def _described(
         remedy = _FAILED[check.name]
     elif check.holds is None and check.name in _DECODER:
         remedy = "give the decoder" if not has_decoder else _UNDECIDED
+    elif check.n_enough is not None:
+        remedy = f"{check.n_enough} rows or more"
     elif check.holds is None:
         remedy = (
             "more rows, or another number of components"
@@ -171,6 +184,7 @@ def _described(
         holds=check.holds,
         evidence=check.evidence,
         remedy=remedy,
+        n_enough=check.n_enough,
     )
 
 

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from upto.questions.mixture.latent_priors import Prior
-    from upto.questions.mixture.parts import CodesSummary, MixtureRun, SharedCodes, Stability
+    from upto.questions.mixture.parts import (
+        AssumptionCheck,
+        CodesSummary,
+        MixtureRun,
+        SharedCodes,
+        Stability,
+    )
     from upto.questions.mixture.result import MixtureResult
 
 NEAR = 0.1
@@ -22,6 +28,9 @@ _OVERLAPPING = 0.9
 _LEVEL = 0.05
 _MOST = 0.5
 """Fraction of the components from which priors match."""
+
+
+_UNPROVED = "the rows have the law of the prior (not rejected, which is no proof)"
 
 
 def verdict(result: MixtureResult) -> str:
@@ -62,7 +71,7 @@ def _identified(result: MixtureResult) -> str:
     if result.prior_up_to is None:
         return _nothing(runs)
     words = identified(result.prior_up_to, result.decoder_up_to, hidden=result.hidden)
-    sentence = f"as fitted, prior and decoder identify {words}, if the noise has a known law"
+    sentence = f"as fitted, prior and decoder identify {words}, if {_conditions(runs)}"
     failed, unknown = _lacked(runs, len(runs[0].rungs))
     if not failed and not unknown:
         return f"{sentence}."
@@ -89,7 +98,23 @@ def _nothing(runs: Sequence[MixtureRun]) -> str:
         hidden = all(run.possible_hidden for run in runs)
         possible = identified(group, group, hidden=hidden)
         text += f"; with an injective decoder of (leaky) ReLUs, the prior would identify {possible}"
+        if _are_tested(runs):
+            text += f", if {_UNPROVED}"
     return f"{text}."
+
+
+def _conditions(runs: Sequence[MixtureRun]) -> str:
+    """Return what is assumed, not shown."""
+    conditions = ["the noise has a known law"]
+    if _are_tested(runs):
+        conditions.append(_UNPROVED)
+    if any(run.relus_assumed for run in runs):
+        conditions.append("the decoder has ReLUs (no leak is given)")
+    return _listed(conditions)
+
+
+def _are_tested(runs: Sequence[MixtureRun]) -> bool:
+    return any(run.n_rows is not None for run in runs)
 
 
 def _failing(runs: Sequence[MixtureRun], failed: Sequence[str]) -> str:
@@ -263,9 +288,9 @@ def _of_rows(run: MixtureRun) -> Iterator[Finding]:
     near = [overlap for overlap in overlaps if overlap > _OVERLAPPING]
     partly, distinct = run.assumption("P1 partly"), run.assumption("distinct")
     tested = run.n_rows is not None and any(each.fills for each in run.components)
-    if tested and partly.holds is None:
+    if tested and _is_undecided(partly):
         yield Finding(code="UP087", message=f"{run.name}: {partly.evidence}.")
-    elif tested and distinct.holds is None and len(run.components) > 1:
+    elif tested and _is_undecided(distinct) and len(run.components) > 1:
         yield Finding(code="UP095", message=f"{run.name}: {distinct.evidence}.")
     elif near:
         message = (
@@ -273,6 +298,11 @@ def _of_rows(run: MixtureRun) -> Iterator[Finding]:
             f"more than {_OVERLAPPING:g}, the nearest by {max(near):.2f}."
         )
         yield Finding(code="UP095", message=message)
+
+
+def _is_undecided(check: AssumptionCheck) -> bool:
+    """Return whether a test rejects it, instead of having too few rows."""
+    return check.holds is None and check.n_enough is None
 
 
 def _reaches(found: Group | None, claim: Group) -> bool:

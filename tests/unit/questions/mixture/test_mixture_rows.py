@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import upto
+from upto.theory import PiecewiseNetwork
 
 MEANS = np.array([[0.0, 0.0], [16.0, 4.0], [-4.0, 20.0]])
 VARIANCES = np.array([[1.0, 1.0], [1.0, 4.0], [2.0, 0.5]])
@@ -48,3 +49,29 @@ def test_few_draws_give_no_limit_and_say_so(draws, says):
     caption = found.tables()[1].caption
     assert ("A limit of chance needs 19 draws" in caption) is says
     assert (found.stability.overlap.limit is None) is says
+
+
+def test_rows_too_few_to_reject_another_law_leave_the_prior_open(rng):
+    """As many rows of one Laplace cloud pass for two Gaussians most of the time."""
+    means = np.array([[0.0, 0.0], [8.0, 8.0]])
+    rows = means[np.arange(120) % 2] + rng.normal(size=(120, 2))
+    found = upto.mixture(([0.5, 0.5], means, np.ones((2, 2))), rows=rows)
+    checks = {name: found.runs[0].assumption(name) for name in ("P1", "P1 partly", "distinct")}
+    assert [each.holds for each in checks.values()] == [None, None, None]
+    assert "fewer than 300 rows often hide another law" in checks["P1"].evidence
+    assert {each.remedy for each in checks.values()} == {"300 rows or more"}
+    # Neither test rejects anything.
+    assert not codes(found).keys() & {"UP087", "UP095"}
+    assert found.runs[0].possible_up_to is None
+
+
+def test_a_prior_that_rows_do_not_reject_is_not_called_proved(rng):
+    rows = rng.normal(size=(150, 1))
+    found = upto.mixture(([1.0], [[0.0]], [[1.0]]), rows=rows)
+    assert found.runs[0].assumption("P1").holds
+    assert "up to an affine map, if the rows have the law of the prior (not" in found.verdict
+    decoder = PiecewiseNetwork(weights=[[[1.0], [2.0]]])
+    found = upto.mixture(([1.0], [[0.0]], [[1.0]]), rows=rows, decoder=decoder)
+    assert "if the noise has a known law and the rows have the law of the prior" in found.verdict
+    unseen = upto.mixture(([1.0], [[0.0]], [[1.0]]), decoder=decoder)
+    assert "the law of the prior" not in unseen.verdict
