@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[1] / "docs"
 RELATIVE, ABSOLUTE = 0.03, 0.003
 """How far a printed number may be from the one on the page; other machines round differently."""
+ROUNDING = 3e-4
+"""The same where all rows are read from a file, and only the computation rounds."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -43,19 +45,25 @@ def api_names() -> list[ApiName]:
     return [ApiName(name, bool(record), bool(indent)) for indent, name, record in lines]
 
 
-def differences(expected: str, found: str) -> list[str]:
+def differences(
+    expected: str, found: str, *, relative: float = RELATIVE, absolute: float = ABSOLUTE
+) -> list[str]:
     """List words that differ; numbers may differ a little."""
     wanted, got = expected.split(), found.split()
     if len(wanted) != len(got):
         return [f"{len(wanted)} words on the page, {len(got)} printed"]
-    return [f"{one} is {two}" for one, two in zip(wanted, got, strict=True) if not alike(one, two)]
+    return [
+        f"{one} is {two}"
+        for one, two in zip(wanted, got, strict=True)
+        if not alike(one, two, relative=relative, absolute=absolute)
+    ]
 
 
-def alike(one: str, two: str) -> bool:
+def alike(one: str, two: str, *, relative: float, absolute: float) -> bool:
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", two):
         return False
     for first, second in zip(_NUMBER.findall(one), _NUMBER.findall(two), strict=True):
         a, b = float(first), float(second)
-        if abs(a - b) > max(ABSOLUTE, RELATIVE * abs(a)):
+        if abs(a - b) > max(absolute, relative * abs(a)):
             return False
     return True

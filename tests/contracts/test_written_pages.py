@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from doc_tools import DOCS, differences, load_tool
+from doc_tools import DOCS, ROUNDING, differences, load_tool
 
 import upto
 from upto.files import bundled_path
@@ -31,6 +31,8 @@ def test_words_that_differ_are_noticed():
     assert differences("error 0.184 of it", "error 0.250 of it") == ["0.184 is 0.250"]
     assert differences("rigid", "affine") == ["rigid is affine"]
     assert differences("one", "one two") != []
+    assert differences("[0.4819, 0.5056]", "[0.4810, 0.5065]") == []
+    assert differences("[0.4819, 0.5056]", "[0.4810, 0.5065]", relative=0, absolute=ROUNDING)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +126,23 @@ def test_the_readme_shows_what_the_demo_prints(comparison):
     today = [" ".join(row) for row in comparison.tables()[0].texts()]
     shown = [line for line in table.splitlines()[2:] if line.strip() != "…"]
     assert len(shown) == 7
+    quickstart = (DOCS / "quickstart.md").read_text(encoding="utf-8")
     for line in shown:
-        assert any(differences(line, row) == [] for row in today), f"{line} is not of today"
+        assert line in quickstart.splitlines(), f"{line} is another one in the quickstart"
+        assert any(differences(line, row, relative=0, absolute=ROUNDING) == [] for row in today), (
+            f"{line} is not of today"
+        )
+
+
+def test_the_readme_says_what_few_rows_do():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"explains (\d+) % of the variance in sample and (\d+) % held out", text)
+    assert "first 192 images of the pair above, three\n  for each dimension" in text
+    with np.load(bundled_path("cifar_resnets")) as file:
+        pair = [file[name][:192] for name in ("resnet20", "resnet32")]
+    affine = upto.compare(*pair, up_to="affine", ica=False, refits=0, seed=0).affine
+    today = [affine.in_sample.r2, affine.held_out.r2]
+    assert [float(each) / 100 for each in said.groups()] == pytest.approx(today, abs=0.02)
 
 
 def test_a_study_shows_the_same_counts_everywhere():
