@@ -10,21 +10,27 @@ from pathlib import Path
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
+from sources import without_folder
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
 FRAME = re.compile(r'<iframe [^>]*srcdoc="([^"]*)"[^>]*></iframe>')
-DOWNLOAD = re.compile(r"[^.\n]*\{nb-download\}`[^`]*`\.?[ \n]*")
-ROLE = re.compile(r"\{\w+\}`~?([^`]+)`")
+DOWNLOAD = re.compile(r"[^.\n]*\{nb-download\}`[^`]*`\.[ \n]*")
+ROLE = re.compile(r"\{\w+\}`~?([^`]+?)(?:\s+<[^`]*>)?`")
 TERM = re.compile(r"^(\S.*)\n: ", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+COLUMNS = re.compile(r"\S {2,}\S|───")
+PRINTED = ("text", "myst-ansi")
+"""Languages of blocks that show what is printed."""
 
 
 def finish(app, doctree, docname):
-    """Finish a page whose cells were executed."""
-    if app.builder.format == "html" and NbMetadataCollector.get_exec_data(app.env, docname):
+    """Finish a page; one whose cells were executed has more to finish."""
+    if app.builder.format != "html":
+        return
+    mark_sentences(doctree)
+    if NbMetadataCollector.get_exec_data(app.env, docname):
         drop_empty_outputs(doctree)
-        mark_sentences(doctree)
         write_reports(app, doctree, docname)
 
 
@@ -39,12 +45,10 @@ def drop_empty_outputs(doctree):
 
 
 def mark_sentences(doctree):
-    """Mark what is printed and is no table: its lines may be wrapped."""
-    for shown in doctree.findall(nodes.container):
-        if "cell_output" in shown["classes"]:
-            for block in shown.findall(nodes.literal_block):
-                if "───" not in block.astext():
-                    block["classes"].append("sentences")
+    """Mark what is printed and has no columns: its lines may be wrapped."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.get("language") in PRINTED and not COLUMNS.search(block.astext()):
+            block["classes"].append("sentences")
 
 
 def write_reports(app, doctree, docname):
@@ -57,7 +61,7 @@ def write_reports(app, doctree, docname):
     for number, (raw, frame) in enumerate(found, start=1):
         path = Path(app.outdir, f"{docname}-report{number if len(found) > 1 else ''}.html")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html.unescape(frame[1]), encoding="utf-8")
+        path.write_text(without_folder(html.unescape(frame[1])), encoding="utf-8")
         text = (
             f'<iframe class="report" title="The report" src="{path.name}" loading="lazy"></iframe>'
             f'<p class="report"><a href="{path.name}">Open this report as a page</a></p>'
@@ -77,17 +81,27 @@ def check_seconds(app, env):
 
 
 def free_notebooks(app, env):
-    """Rewrite the notebooks to download without roles and links of the site."""
+    """Rewrite the notebooks to download without what only the site has: cells, roles, links."""
     for docname in env.found_docs:
         path = Path(env.mystnb_config.output_folder, f"{docname}.ipynb")
         if NbMetadataCollector.get_exec_data(env, docname) and path.exists():
             notebook = json.loads(path.read_text(encoding="utf-8"))
+            notebook["cells"] = [
+                cell
+                for cell in notebook["cells"]
+                if "remove-cell" not in cell["metadata"].get("tags", ())
+            ]
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
-                    text = DOWNLOAD.sub("", "".join(cell["source"]))
-                    text = TERM.sub(r"- **\1**: ", ROLE.sub(r"`\1`", LINK.sub(r"\1", text)))
+                    text = without_the_site("".join(cell["source"]))
                     cell["source"] = text.splitlines(keepends=True)
             path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+
+
+def without_the_site(text):
+    """Return the text of a page as a notebook shows it, where no page is beside it."""
+    text = DOWNLOAD.sub("", text)
+    return TERM.sub(r"- **\1**: ", ROLE.sub(r"`\1`", LINK.sub(r"\1", text)))
 
 
 def setup(app):

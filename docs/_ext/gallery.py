@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from sources import fingerprint
+from sources import fingerprint, without_folder
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "gallery.md"
@@ -78,6 +78,8 @@ def make(example: Example) -> float:
     example.report.parent.mkdir(parents=True, exist_ok=True)
     result.plot().savefig(example.picture)
     upto.Report([result]).write(example.report)
+    page = example.report.read_text(encoding="utf-8")
+    example.report.write_text(without_folder(page), encoding="utf-8")
     return time.perf_counter() - start
 
 

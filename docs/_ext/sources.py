@@ -7,6 +7,7 @@ import upto
 
 DATA = Path(__file__).parents[1] / "tutorials" / "data"
 SOURCES = Path(upto.__file__).parents[1]
+BUNDLED = SOURCES / "upto" / "files" / "bundled"
 
 
 def fingerprint():
@@ -19,3 +20,8 @@ def fingerprint():
     for path in sorted(DATA.iterdir()):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def without_folder(page):
+    """Return a page that names bundled files alone, not where they are when the site is built."""
+    return page.replace(f"{BUNDLED}/", "")

@@ -77,6 +77,18 @@ def test_an_example_is_made_from_its_code(gallery, of_one_example):
     assert "60 rows of 3 coordinates" in of_one_example.report.read_text(encoding="utf-8")
 
 
+def test_a_report_names_files_without_the_folders_of_the_builder(gallery, of_one_example):
+    code = (
+        "import upto\nfrom upto.files import bundled_path\n"
+        "path = bundled_path('cifar_resnets')\n"
+        "result = upto.inspect(f'{path}::resnet20', ica=False)\n"
+    )
+    gallery.make(replace(of_one_example, code=code))
+    page = of_one_example.report.read_text(encoding="utf-8")
+    assert "upto.inspect(cifar_resnets.npz::resnet20" in page
+    assert str(gallery.DOCS.parent) not in page
+
+
 def test_only_code_that_changed_is_run_again(gallery, of_one_example, monkeypatch):
     ((_, stamp, key),) = gallery.stale()
     gallery.make(of_one_example)

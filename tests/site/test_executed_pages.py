@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("myst_nb", reason="`make docs` installs what builds the site")
+nodes = pytest.importorskip("docutils.nodes")
 
 DOCS = Path(__file__).parents[2] / "docs"
 HEAD = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n"
@@ -49,7 +50,7 @@ source_suffix, myst_enable_extensions = settings["source_suffix"], ["deflist"]
 tutorial_seconds = settings["tutorial_seconds"]
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def build(place: Path, cell: str) -> subprocess.CompletedProcess[str]:
@@ -72,6 +73,18 @@ def build(place: Path, cell: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.fixture
+def executed(monkeypatch):
+    """Return the extension, for pages with cells."""
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    module = importlib.import_module("executed")
+    monkeypatch.setattr(
+        module.NbMetadataCollector, "get_exec_data", lambda env, name: {"runtime": 1.0}
+    )
+    return module
+
+
+@pytest.mark.slow
 def test_a_report_becomes_a_page_and_the_notebook_reads_without_the_site(tmp_path):
     done = build(tmp_path, SHOWN)
     assert done.returncode == 0, done.stderr
@@ -90,6 +103,47 @@ def test_a_report_becomes_a_page_and_the_notebook_reads_without_the_site(tmp_pat
     assert first.split("\n\n")[1] == "See there and `run`."
 
 
+def test_a_notebook_says_where_its_data_are_and_has_no_cell_of_the_site(executed, tmp_path):
+    opening = (
+        "# Is it?\n\nDownload as a notebook: {nb-download}`page.ipynb`. "
+        "It reads {download}`rows.npy <data/rows.npy>`, and needs\n`pip install upto`.\n"
+    )
+    hidden = {"tags": ["remove-cell"]}
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": [opening]},
+        {"cell_type": "code", "metadata": hidden, "source": ["import shutil"]},
+        {"cell_type": "code", "metadata": {}, "source": ["import upto"]},
+    ]
+    path = tmp_path / "page.ipynb"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    config = SimpleNamespace(output_folder=str(tmp_path))
+    executed.free_notebooks(None, SimpleNamespace(found_docs=["page"], mystnb_config=config))
+    first, second = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert "".join(first["source"]) == (
+        "# Is it?\n\nIt reads `rows.npy`, and needs\n`pip install upto`.\n"
+    )
+    assert second["source"] == ["import upto"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in sorted(DOCS.glob("tutorials/*.md")) if page.stem != "index"],
+    ids=lambda page: page.stem,
+)
+def test_a_tutorial_without_its_download_begins_with_a_sentence(executed, page):
+    opening = page.read_text(encoding="utf-8").partition("\n# ")[2].partition("\n")[2].strip()
+    assert executed.without_the_site(opening)[0].isupper()
+
+
+def test_columns_are_not_wrapped_and_sentences_are(executed):
+    texts = ["The runs agree.  \nUP003 is raised.", "width   mean\n    2  0.201", "  one ─── two"]
+    blocks = [nodes.literal_block("", text, language="text") for text in texts]
+    blocks += [nodes.literal_block("", texts[0], language="python")]
+    executed.mark_sentences(nodes.container("", *blocks))
+    assert ["sentences" in block["classes"] for block in blocks] == [True, False, False, False]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
@@ -106,10 +160,8 @@ def test_a_cell_that_fails_or_warns_stops_the_build(tmp_path, cell, said):
 
 @pytest.mark.parametrize(("seconds", "load", "warns"), [(61.0, 0, 1), (59.0, 0, 0), (61.0, 999, 0)])
 def test_a_page_that_takes_long_is_warned_of_unless_the_machine_is_busy(
-    monkeypatch, seconds, load, warns
+    executed, monkeypatch, seconds, load, warns
 ):
-    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
-    executed = importlib.import_module("executed")
     said = []
     data = {"runtime": seconds}
     monkeypatch.setattr(executed.NbMetadataCollector, "get_exec_data", lambda env, name: data)
