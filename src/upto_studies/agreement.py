@@ -204,8 +204,15 @@ def split_rows(
     return np.flatnonzero(is_first), np.flatnonzero(~is_first)
 
 
-def over_pairs(values: ArrayLike) -> Estimate:
+def over_pairs(values: ArrayLike, *, low: float = -math.inf, high: float = math.inf) -> Estimate:
     """Return the mean over independent pairs with a Student interval, from three pairs.
+
+    Parameters
+    ----------
+    values
+        Value of each pair.
+    low, high
+        Range of the values, to which the interval is clipped.
 
     Examples
     --------
@@ -217,10 +224,15 @@ def over_pairs(values: ArrayLike) -> Estimate:
     if len(given) < _FEWEST_PAIRS:
         return Estimate(value=mean)
     half = float(stdtrit(len(given) - 1, 0.975) * given.std(ddof=1)) / math.sqrt(len(given))
-    return Estimate(value=mean, low=mean - half, high=mean + half)
+    return _clipped(mean, half, low, high)
 
 
-def over_runs(values: Iterable[tuple[tuple[Hashable, Hashable], float]]) -> Estimate:
+def over_runs(
+    values: Iterable[tuple[tuple[Hashable, Hashable], float]],
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Estimate:
     """Return the mean over pairs that share runs, with an interval from three runs.
 
     Pairs that share a run depend on each other, so whole runs are left out in turn (jackknife).
@@ -229,6 +241,8 @@ def over_runs(values: Iterable[tuple[tuple[Hashable, Hashable], float]]) -> Esti
     ----------
     values
         The two runs of each pair, and its value.
+    low, high
+        Range of the values, to which the interval is clipped.
 
     Examples
     --------
@@ -250,7 +264,16 @@ def over_runs(values: Iterable[tuple[tuple[Hashable, Hashable], float]]) -> Esti
         (n_runs - 1) / n_runs * np.square(np.array(without) - np.mean(without)).sum()
     )
     half = float(stdtrit(n_runs - 1, 0.975)) * spread
-    return Estimate(value=mean, low=mean - half, high=mean + half)
+    return _clipped(mean, half, low, high)
+
+
+def _clipped(mean: float, half: float, low: float, high: float) -> Estimate:
+    # A mean of ones may be above one by rounding.
+    return Estimate(
+        value=mean,
+        low=max(mean - half, min(low, mean)),
+        high=min(mean + half, max(high, mean)),
+    )
 
 
 def _library_name(name: str) -> str:

@@ -50,15 +50,15 @@ def measured_of(settings: Settings, images: Images, sweeps: Sweeps) -> dict[str,
     """Return the quantities of ``expected.json``."""
     accuracy = sweeps.usual.accuracy[-1]
     measured = {
-        "accuracy": over_pairs(accuracy),
-        "accuracy over chance": over_pairs(accuracy * settings.batch_rows),
+        "accuracy": over_pairs(accuracy, low=0.0, high=1.0),
+        "accuracy over chance": over_pairs(accuracy * settings.batch_rows, low=0.0),
         "accuracy less CCA": over_pairs(accuracy - images.linear),
     }
     for side in SIDES:
         last = sweeps.points("training")[side][-1]
         measured[f"mean CCA of {side}"] = last.mean("mean CCA")
         measured[f"error of {side} over chance"] = over_pairs(
-            last.values("affine error") / last.values("error by chance")
+            last.values("affine error") / last.values("error by chance"), low=0.0
         )
     for sweep in _TITLES:
         for side, points in sweeps.points(sweep).items():
@@ -103,13 +103,13 @@ def tables_of(settings: Settings, images: Images, sweeps: Sweeps) -> tuple[Table
 def _accuracies(settings: Settings, images: Images, sweeps: Sweeps) -> Table:
     usual = sweeps.usual
     rows: list[tuple[Cell, ...]] = [
-        (str(usual.width), str(usual.n_images), str(look), over_pairs(own), None)
+        (str(usual.width), str(usual.n_images), str(look), over_pairs(own, low=0.0, high=1.0), None)
         for look, own in zip(usual.members.looks[:-1], usual.accuracy[:-1], strict=True)
     ]
     for each in dict.fromkeys((*sweeps.by_size, *sweeps.by_width)):
-        losses = over_pairs(each.members.losses[-1])
+        losses = over_pairs(each.members.losses[-1], low=0.0)
         look = each.members.looks[-1]
-        accuracy = over_pairs(each.accuracy[-1])
+        accuracy = over_pairs(each.accuracy[-1], low=0.0, high=1.0)
         rows.append((str(each.width), str(each.n_images), str(look), accuracy, losses))
     return Table(
         title="Held-out patches that find their partner",
@@ -154,7 +154,7 @@ def panels_of(settings: Settings, images: Images, sweeps: Sweeps) -> tuple[Panel
 
 
 def _accuracy_panel(images: Images, sweeps: Sweeps) -> Panel:
-    found = [over_pairs(each.accuracy[-1]) for each in sweeps.by_width]
+    found = [over_pairs(each.accuracy[-1], low=0.0, high=1.0) for each in sweeps.by_width]
     widths = tuple(float(each.width) for each in sweeps.by_width)
     return Panel(
         title="Held-out patches that find their partner",

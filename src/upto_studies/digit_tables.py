@@ -31,9 +31,9 @@ def measured_of(
     mixture = baselines[BASELINES[1]]
     lost = last.members.model.n_components - last.living.min()
     own = {
-        "accuracy": over_pairs(last.clustered.in_sample),
+        "accuracy": over_pairs(last.clustered.in_sample, low=0.0, high=1.0),
         "best accuracy": Estimate(value=float(last.clustered.in_sample.max())),
-        "accuracy, held out": over_pairs(last.clustered.held_out),
+        "accuracy, held out": over_pairs(last.clustered.held_out, low=0.0, high=1.0),
         "accuracy over pre-training": over_pairs(
             last.clustered.held_out - first.clustered.held_out
         ),
@@ -43,7 +43,7 @@ def measured_of(
         "lost components": Estimate(value=float(lost)),
         "diverged": Estimate(value=float(last.members.diverged.sum())),
         "agreement of clusters": cluster_agreement(last.clustered.clusters),
-        "squared error of pre-training": over_pairs(first.members.pretraining_losses[-1]),
+        "squared error of pre-training": over_pairs(first.members.pretraining_losses[-1], low=0.0),
     }
     return own | {name: mean_of_pairs(last.pairs, name) for name in COLUMNS}
 
@@ -125,9 +125,9 @@ def panels_of(stages: Mapping[str, Stage], baselines: Mapping[str, Clustered]) -
 def _scores(each: Clustered) -> tuple[Cell, ...]:
     return (
         len(each.in_sample),
-        over_pairs(each.in_sample),
+        over_pairs(each.in_sample, low=0.0, high=1.0),
         float(each.in_sample.min()),
         float(each.in_sample.max()),
-        over_pairs(each.held_out),
+        over_pairs(each.held_out, low=0.0, high=1.0),
         cluster_agreement(each.clusters) if len(each.clusters) > 1 else None,
     )

@@ -39,12 +39,12 @@ def measured_of(settings: Settings, groups: Sequence[Students]) -> dict[str, Est
     worst = max(groups, key=lambda each: each.divergence.mean())
     least = min(groups, key=lambda each: each.identified.mean())
     measured = {
-        "loss over teacher": over_pairs(worst.divergence),
+        "loss over teacher": over_pairs(worst.divergence, low=0.0),
         "ranks off": Estimate(value=float(max(ranks))),
         "directions off": Estimate(value=float(max(off))),
         "mean CCA, most classes": _point(groups[-1]).mean("mean CCA"),
         "mean CCA, fewest classes": _point(groups[0]).mean("mean CCA"),
-        "R² of the identified part": over_pairs(least.identified),
+        "R² of the identified part": over_pairs(least.identified, high=1.0),
     }
     weakest = {number: each.correlations.min(axis=1) for number, each in by_number.items()}
     for name, number in (
@@ -52,13 +52,15 @@ def measured_of(settings: Settings, groups: Sequence[Students]) -> dict[str, Est
         ("weakest direction, one class fewer", width),
     ):
         if number in weakest:
-            measured[name] = over_pairs(weakest[number])
+            measured[name] = over_pairs(weakest[number], high=1.0)
     if {width, width + 1} <= set(weakest):
         measured["step"] = over_pairs(weakest[width + 1] - weakest[width])
     identified = [each for each in groups if each.n_classes > width]
     if identified:
         values = [np.array([one.r2["affine"] for one in each.of_teacher]) for each in identified]
-        measured["R² of the teacher, enough classes"] = over_pairs(min(values, key=np.mean))
+        measured["R² of the teacher, enough classes"] = over_pairs(
+            min(values, key=np.mean), high=1.0
+        )
     return measured
 
 
@@ -89,13 +91,13 @@ def tables_of(settings: Settings, groups: Sequence[Students]) -> tuple[Table, ..
             (
                 str(each.n_classes),
                 f"{np.mean([head.rank for head in each.heads]):g} of {settings.n_outputs}",
-                over_pairs(_n_agreeing(settings, each)),
-                over_pairs(each.correlations.min(axis=1)),
-                over_pairs(each.identified),
-                over_pairs([one.r2["affine"] for one in each.of_teacher]),
+                over_pairs(_n_agreeing(settings, each), low=0.0),
+                over_pairs(each.correlations.min(axis=1), high=1.0),
+                over_pairs(each.identified, high=1.0),
+                over_pairs([one.r2["affine"] for one in each.of_teacher], high=1.0),
                 condition if np.isfinite(condition) else None,
                 float(np.median([head.smallest_variance for head in each.heads])),
-                over_pairs(each.divergence),
+                over_pairs(each.divergence, low=0.0),
             )
         )
     directions = Table(
@@ -125,8 +127,8 @@ def tables_of(settings: Settings, groups: Sequence[Students]) -> tuple[Table, ..
 def panels_of(settings: Settings, groups: Sequence[Students]) -> tuple[Panel, ...]:
     """Return the plots, the most important first."""
     numbers = tuple(float(each.n_classes) for each in groups)
-    found = [over_pairs(_n_agreeing(settings, each)) for each in groups]
-    weakest = [over_pairs(each.correlations.min(axis=1)) for each in groups]
+    found = [over_pairs(_n_agreeing(settings, each), low=0.0) for each in groups]
+    weakest = [over_pairs(each.correlations.min(axis=1), high=1.0) for each in groups]
     known = tuple(float(n_differences(settings, each.n_classes)) for each in groups)
     points = {"f": [_point(each) for each in groups]}
     information = {f"{each.n_classes} classes": each.trained for each in groups}

@@ -30,14 +30,18 @@ def facet_panels(groups: Sequence[Activated]) -> tuple[Panel, ...]:
         for title in ("strong MCC", "weak MCC"):
             for name, pairs in (("", group.pairs), (", untrained", group.first_pairs)):
                 means = [
-                    mean_over_runs(pairs, measured_by(MEASURES[title]), view) for view in views
+                    mean_over_runs(pairs, measured_by(MEASURES[title]), view, high=1.0)
+                    for view in views
                 ]
                 agreement.append(estimate_marks(f"{title}, {group.name}{name}", means))
         paper = PAPER[group.name]
         agreement.append(Marks(name=f"paper, {group.name}", x=(1.0, 1.0), y=paper, kind="points"))
         for name, own in (("", group.accuracies), (", untrained", group.first_accuracies)):
             accuracy.append(
-                estimate_marks(f"{group.name}{name}", [over_pairs(each) for each in own.in_sample])
+                estimate_marks(
+                    f"{group.name}{name}",
+                    [over_pairs(each, low=0.0, high=1.0) for each in own.in_sample],
+                )
             )
         errors.append(curve_marks(group.name, group.errors))
         nats += [

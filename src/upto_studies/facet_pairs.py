@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -131,11 +132,20 @@ def entry_of(
 
 
 def mean_over_runs(
-    pairs: Sequence[FacetPair], number: Callable[[Agreement], float | None], view: str = TOGETHER
+    pairs: Sequence[FacetPair],
+    number: Callable[[Agreement], float | None],
+    view: str = TOGETHER,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
 ) -> Estimate:
-    """Return the mean of a number over the pairs that have it, with an interval over runs."""
+    """Return the mean of a number over the pairs that have it, with an interval over runs.
+
+    The interval is clipped to `low` and `high`, the range of the number.
+    """
     found = [(pair.runs, number(pair.views[view])) for pair in pairs]
-    return over_runs([(runs, value) for runs, value in found if value is not None])
+    known = [(runs, value) for runs, value in found if value is not None]
+    return over_runs(known, low=low, high=high)
 
 
 def matched_facets(first: Sequence[Float], second: Sequence[Float]) -> tuple[int, ...]:

@@ -68,19 +68,21 @@ def _measured(group: Activated) -> dict[str, Estimate]:
     best = group.accuracies.in_sample.max(axis=0)
     facets = view_names(len(group.codes.means))[1:]
     return {
-        "strong MCC": mean_over_runs(group.pairs, measured_by(strong, "in sample")),
-        "weak MCC": mean_over_runs(group.pairs, measured_by(weak, "in sample")),
-        "strong MCC held out": mean_over_runs(group.pairs, measured_by(strong)),
-        "weak MCC held out": mean_over_runs(group.pairs, measured_by(weak)),
+        "strong MCC": mean_over_runs(group.pairs, measured_by(strong, "in sample"), high=1.0),
+        "weak MCC": mean_over_runs(group.pairs, measured_by(weak, "in sample"), high=1.0),
+        "strong MCC held out": mean_over_runs(group.pairs, measured_by(strong), high=1.0),
+        "weak MCC held out": mean_over_runs(group.pairs, measured_by(weak), high=1.0),
         "weak above strong": mean_over_runs(
             group.pairs, lambda each: each.measures[weak] - each.measures[strong]
         ),
-        "weak MCC of the deepest facet": mean_over_runs(group.pairs, measured_by(weak), facets[-1]),
+        "weak MCC of the deepest facet": mean_over_runs(
+            group.pairs, measured_by(weak), facets[-1], high=1.0
+        ),
         "weak above strong of the deepest facet": mean_over_runs(
             group.pairs, lambda each: each.measures[weak] - each.measures[strong], facets[-1]
         ),
         "weak MCC of the shallowest facet": mean_over_runs(
-            group.pairs, measured_by(weak), facets[0]
+            group.pairs, measured_by(weak), facets[0], high=1.0
         ),
         "strong MCC above untrained": mean_over_runs(
             group.pairs, lambda each: each.measures[strong] - before[strong]
@@ -91,13 +93,13 @@ def _measured(group: Activated) -> dict[str, Estimate]:
         "loss held out": mean_over_runs(
             group.pairs, lambda each: each.measures_in_sample[weak] - each.measures[weak]
         ),
-        "affine R²": mean_over_runs(group.pairs, lambda each: each.r2["affine"]),
+        "affine R²": mean_over_runs(group.pairs, lambda each: each.r2["affine"], high=1.0),
         "facets in depth order": over_runs(
-            [(pair.runs, float(pair.in_depth_order)) for pair in group.pairs]
+            [(pair.runs, float(pair.in_depth_order)) for pair in group.pairs], low=0.0, high=1.0
         ),
-        "accuracy": over_pairs(best),
-        "accuracy held out": over_pairs(_held_out_accuracy(group)),
-        "living clusters": over_pairs(_living(group).mean(axis=0)),
+        "accuracy": over_pairs(best, low=0.0, high=1.0),
+        "accuracy held out": over_pairs(_held_out_accuracy(group), low=0.0, high=1.0),
+        "living clusters": over_pairs(_living(group).mean(axis=0), low=0.0),
     }
 
 
@@ -131,12 +133,12 @@ def _agreement_table(groups: Sequence[Activated]) -> Table:
         for view in view_names(len(group.codes.means)):
             for kind in KINDS:
                 means = (
-                    mean_over_runs(group.pairs, measured_by(name, kind), view)
+                    mean_over_runs(group.pairs, measured_by(name, kind), view, high=1.0)
                     for name in MEASURES.values()
                 )
                 rows.append((group.name, view, kind, len(group.pairs), *means))
             means = (
-                mean_over_runs(group.first_pairs, measured_by(name), view)
+                mean_over_runs(group.first_pairs, measured_by(name), view, high=1.0)
                 for name in MEASURES.values()
             )
             rows.append((group.name, view, "held out, untrained", len(group.first_pairs), *means))
@@ -162,9 +164,11 @@ def _error_table(groups: Sequence[Activated]) -> Table:
             shown = [(kind, group.pairs, _ERRORS[kind]) for kind in _ERRORS]
             shown.append(("held out, untrained", group.first_pairs, _ERRORS["held out"]))
             for kind, pairs, numbers in shown:
-                errors = (mean_over_runs(pairs, entry_of(numbers, name), view) for name in GROUPS)
+                errors = (
+                    mean_over_runs(pairs, entry_of(numbers, name), view, low=0.0) for name in GROUPS
+                )
                 explained = (
-                    mean_over_runs(pairs, lambda each: each.r2["affine"], view)
+                    mean_over_runs(pairs, lambda each: each.r2["affine"], view, high=1.0)
                     if kind in ("held out", "held out, untrained")
                     else None
                 )
@@ -191,13 +195,13 @@ def _cluster_table(groups: Sequence[Activated]) -> Table:
                 (
                     group.name,
                     facet_name(facet),
-                    over_pairs(ours.in_sample[facet]),
-                    over_pairs(ours.held_out[facet]),
-                    over_pairs(ours.chance[facet]),
-                    over_pairs(first.in_sample[facet]),
-                    over_pairs(living[facet]),
-                    over_pairs(active[facet]),
-                    over_pairs(directions[facet]),
+                    over_pairs(ours.in_sample[facet], low=0.0, high=1.0),
+                    over_pairs(ours.held_out[facet], low=0.0, high=1.0),
+                    over_pairs(ours.chance[facet], low=0.0, high=1.0),
+                    over_pairs(first.in_sample[facet], low=0.0, high=1.0),
+                    over_pairs(living[facet], low=0.0),
+                    over_pairs(active[facet], low=0.0),
+                    over_pairs(directions[facet], low=0.0),
                     over_pairs(group.codes.divergences[facet, group.runs]),
                 )
             )
@@ -205,10 +209,10 @@ def _cluster_table(groups: Sequence[Activated]) -> Table:
             (
                 group.name,
                 "the better one",
-                over_pairs(ours.in_sample.max(axis=0)),
-                over_pairs(_held_out_accuracy(group)),
-                over_pairs(ours.chance.max(axis=0)),
-                over_pairs(first.in_sample.max(axis=0)),
+                over_pairs(ours.in_sample.max(axis=0), low=0.0, high=1.0),
+                over_pairs(_held_out_accuracy(group), low=0.0, high=1.0),
+                over_pairs(ours.chance.max(axis=0), low=0.0, high=1.0),
+                over_pairs(first.in_sample.max(axis=0), low=0.0, high=1.0),
                 *(None,) * 4,
             )
         )

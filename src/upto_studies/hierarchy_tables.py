@@ -73,12 +73,18 @@ def measured_of(settings: Settings, found: Findings) -> dict[str, Estimate]:
         if total:
             measured[name] = Estimate(value=count / total)
     for case, own in found.pairs.items():
-        measured[f"MCC of latents, {case}"] = over_pairs([each.mcc for each in own])
-        measured[f"mean CCA of latents, {case}"] = over_pairs([each.mean_cca for each in own])
-        measured[f"prior up to affine, {case}"] = over_pairs([each.up_to_affine for each in own])
-        measured[f"prior up to scale, {case}"] = over_pairs([each.up_to_scale for each in own])
+        measured[f"MCC of latents, {case}"] = over_pairs([each.mcc for each in own], high=1.0)
+        measured[f"mean CCA of latents, {case}"] = over_pairs(
+            [each.mean_cca for each in own], high=1.0
+        )
+        measured[f"prior up to affine, {case}"] = over_pairs(
+            [each.up_to_affine for each in own], low=0.0
+        )
+        measured[f"prior up to scale, {case}"] = over_pairs(
+            [each.up_to_scale for each in own], low=0.0
+        )
     measured["L2 distance, one Gaussian"] = over_pairs(
-        [each.densities for each in found.pairs[SMOOTH] if each.densities is not None]
+        [each.densities for each in found.pairs[SMOOTH] if each.densities is not None], low=0.0
     )
     last = max(found.pieces)
     measured["divergence, most pieces"] = over_pairs(found.pieces[last])
@@ -143,11 +149,17 @@ def panels_of(settings: Settings, found: Findings) -> tuple[Panel, ...]:
             marks=(
                 estimate_marks(
                     "mean CCA: up to an affine map",
-                    [over_pairs([each.mean_cca for each in found.pairs[case]]) for case in cases],
+                    [
+                        over_pairs([each.mean_cca for each in found.pairs[case]], high=1.0)
+                        for case in cases
+                    ],
                 ),
                 estimate_marks(
                     "MCC: up to order and scale",
-                    [over_pairs([each.mcc for each in found.pairs[case]]) for case in cases],
+                    [
+                        over_pairs([each.mcc for each in found.pairs[case]], high=1.0)
+                        for case in cases
+                    ],
                 ),
             ),
             x_names=cases,
@@ -202,11 +214,11 @@ def _pairs_table(settings: Settings, found: Findings) -> Table:
                 ", ".join(sorted("nothing" if each is None else str(each) for each in groups)),
                 len(own),
                 max(abs(each.divergence) for each in own),
-                over_pairs([each.up_to_affine for each in own]),
-                over_pairs([each.up_to_scale for each in own]),
-                over_pairs(known) if known else None,
-                over_pairs([each.mean_cca for each in own]),
-                over_pairs([each.mcc for each in own]),
+                over_pairs([each.up_to_affine for each in own], low=0.0),
+                over_pairs([each.up_to_scale for each in own], low=0.0),
+                over_pairs(known, low=0.0) if known else None,
+                over_pairs([each.mean_cca for each in own], high=1.0),
+                over_pairs([each.mcc for each in own], high=1.0),
                 _counted(tally(holds(settings, each) for each in own)),
                 _counted(tally(loses(each) for each in own)),
             )

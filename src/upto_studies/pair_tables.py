@@ -34,6 +34,11 @@ COLUMNS: dict[str, Callable[[Agreement], float]] = {
 """Numbers of a pair in tables; held out where not said otherwise."""
 
 
+def limits_of(name: str) -> dict[str, float]:
+    """Return the range of one of `COLUMNS`, to which its interval is clipped."""
+    return {"low": 0.0} if "error" in name else {"high": 1.0}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """All pairs at one point of a sweep: a step, a number of images, a width."""
@@ -47,7 +52,7 @@ class Point:
 
     def mean(self, name: str) -> Estimate:
         """Return the mean over pairs, with an interval."""
-        return over_pairs(self.values(name))
+        return over_pairs(self.values(name), **limits_of(name))
 
 
 def compared_pairs(rows: NDArray[Any], *, seed: int) -> tuple[Agreement, ...]:
@@ -77,7 +82,8 @@ def order(points: Sequence[Point], name: str = "mean CCA") -> Estimate:
     A pair without any change has a correlation of zero.
     """
     values = np.array([point.values(name) for point in points])
-    return over_pairs([_rank_correlation([point.x for point in points], own) for own in values.T])
+    found = [_rank_correlation([point.x for point in points], own) for own in values.T]
+    return over_pairs(found, low=-1.0, high=1.0)
 
 
 def sweep_table(title: str, x: str, sides: Mapping[str, Sequence[Point]], caption: str) -> Table:

@@ -30,11 +30,11 @@ def measured_of(found: Mapping[str, Runs], chance: Float) -> dict[str, Estimate]
     trained = found["trained"]
     spread = float(np.std(list(trained.distances.values()), ddof=1))
     measured = {
-        "density distance": over_runs(trained.distances.items()),
+        "density distance": over_runs(trained.distances.items(), low=0.0),
         "density distance, deviation": Estimate(value=spread),
-        "density distance, unscaled": over_runs(trained.unscaled.items()),
-        "density distance by chance": over_pairs(chance),
-        "accuracy": over_pairs(trained.accuracies),
+        "density distance, unscaled": over_runs(trained.unscaled.items(), low=0.0),
+        "density distance by chance": over_pairs(chance, low=0.0),
+        "accuracy": over_pairs(trained.accuracies, low=0.0, high=1.0),
         "living components": Estimate(value=float(trained.living.min())),
         "diverged": Estimate(value=float(trained.members.diverged.sum())),
         "weak less strong MCC": over_runs(
@@ -56,7 +56,7 @@ def measured_of(found: Mapping[str, Runs], chance: Float) -> dict[str, Estimate]
         distances = [(pair, trained.distances[order]) for pair in pairs for order in _orders(pair)]
         measured[f"weak MCC, {name}"] = mean_of_pairs(pairs, "weak MCC")
         measured[f"R² affine, {name}"] = mean_of_pairs(pairs, "R² affine")
-        measured[f"density distance, {name}"] = over_runs(distances)
+        measured[f"density distance, {name}"] = over_runs(distances, low=0.0)
     return measured | {name: mean_of_pairs(trained.pairs, name) for name in COLUMNS}
 
 
@@ -92,14 +92,16 @@ def tables_of(found: Mapping[str, Runs], chance: Float) -> tuple[Table, ...]:
         rows.append(
             (
                 name,
-                over_runs(runs.distances.items()),
+                over_runs(runs.distances.items(), low=0.0),
                 spread,
-                over_runs(runs.unscaled.items()),
-                over_pairs(runs.accuracies),
+                over_runs(runs.unscaled.items(), low=0.0),
+                over_pairs(runs.accuracies, low=0.0, high=1.0),
                 float(runs.living.min()),
             )
         )
-    rows.append(("drawn mixtures", over_pairs(chance), float(chance.std(ddof=1)), None, None, None))
+    rows.append(
+        ("drawn mixtures", over_pairs(chance, low=0.0), float(chance.std(ddof=1)), None, None, None)
+    )
     rows.append(("Kivva et al. 2022", 0.113, 0.065, None, None, None))
     densities = Table(
         title="Distances of learned densities up to affine maps, and arms found",

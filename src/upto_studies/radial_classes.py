@@ -231,7 +231,7 @@ def _measured(
     solved = members.right[-1][members.solved_pairs()]
     diverse = [head_diversity(head).holds for head in members.trained.g[-1]]
     measured = {
-        "accuracy": over_pairs(solved),
+        "accuracy": over_pairs(solved, low=0.0, high=1.0),
         "stuck": Estimate(value=len(members.stuck) / len(members.right[-1])),
         "mean CCA of f": last.mean("mean CCA"),
         "R² of f": last.mean("R²"),
@@ -241,7 +241,7 @@ def _measured(
         "iterations of f": Estimate(value=f[near].x),
         "last over highest": Estimate(value=means[-1] / max(means)),
         "error of f over chance": over_pairs(
-            last.values("affine error") / last.values("error by chance")
+            last.values("affine error") / last.values("error by chance"), low=0.0
         ),
         "mean CCA of g": g[-1].mean("mean CCA"),
         "diversity": Estimate(value=float(np.mean(diverse))),
@@ -268,7 +268,12 @@ def _accuracy_table(members: Members, settings: Settings) -> Table:
         ):
             if chosen:
                 rows.append(
-                    (name, f"{look:g}", over_pairs(right[chosen]), over_pairs(losses[chosen]))
+                    (
+                        name,
+                        f"{look:g}",
+                        over_pairs(right[chosen], low=0.0, high=1.0),
+                        over_pairs(losses[chosen], low=0.0),
+                    )
                 )
     return Table(
         title="Accuracy and cross-entropy of held-out points",

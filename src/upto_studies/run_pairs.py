@@ -39,6 +39,11 @@ COLUMNS: dict[str, Callable[[Agreement], float]] = {
 """Numbers of a pair in tables; held out where not said otherwise."""
 
 
+def limits_of(name: str) -> dict[str, float]:
+    """Return the range of one of `COLUMNS`, to which its interval is clipped."""
+    return {"low": 0.0} if name.startswith("ε") else {"high": 1.0}
+
+
 def compared_runs(
     codes: Float, *, seed: int, advance: Callable[[int], None] | None = None
 ) -> Pairs:
@@ -68,7 +73,8 @@ def compared(first: Float, second: Float, *, seed: int) -> Agreement:
 
 def mean_of_pairs(pairs: Pairs, name: str) -> Estimate:
     """Return one of `COLUMNS`, the mean over pairs with an interval over runs."""
-    return over_runs((pair, COLUMNS[name](each)) for pair, each in pairs.items())
+    values = ((pair, COLUMNS[name](each)) for pair, each in pairs.items())
+    return over_runs(values, **limits_of(name))
 
 
 def agreement_table(title: str, groups: Mapping[str, Pairs], caption: str) -> Table:
@@ -120,7 +126,8 @@ def cluster_agreement(clusters: NDArray[Any] | Sequence[NDArray[Any]]) -> Estima
     """Return the adjusted Rand index of the clusters of every two runs; 0 by chance."""
     from sklearn.metrics import adjusted_rand_score
 
-    return over_runs(
+    values = (
         (pair, float(adjusted_rand_score(clusters[pair[0]], clusters[pair[1]])))
         for pair in combinations(range(len(clusters)), 2)
     )
+    return over_runs(values, high=1.0)

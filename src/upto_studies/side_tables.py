@@ -8,7 +8,7 @@ import numpy as np
 
 from upto.core import Column, Estimate, Marks, Panel, Table
 from upto_studies.agreement import over_pairs
-from upto_studies.run_pairs import COLUMNS, agreement_table, mean_of_pairs
+from upto_studies.run_pairs import COLUMNS, agreement_table, limits_of, mean_of_pairs
 from upto_studies.side_information import SHUFFLED, UNTRAINED
 from upto_studies.table_one import curve_panel
 
@@ -27,9 +27,9 @@ def measured_of(groups: Mapping[str, Runs]) -> dict[str, Estimate]:
     measured = {}
     for name, runs in groups.items():
         for column in (STRONG, WEAK, "R² scaled permutation", "R² affine"):
-            measured[f"{column} of the truth, {name}"] = over_pairs(_of_truth(runs, column))
+            measured[f"{column} of the truth, {name}"] = _recovery(runs, column)
             measured[f"{column} of pairs, {name}"] = mean_of_pairs(runs.pairs, column)
-        measured[f"accuracy, {name}"] = over_pairs(runs.accuracies)
+        measured[f"accuracy, {name}"] = over_pairs(runs.accuracies, low=0.0, high=1.0)
     trained = [runs for name, runs in groups.items() if name != UNTRAINED]
     measured |= {
         "side information": _gain(groups, "iVAE", "VaDE", STRONG),
@@ -63,8 +63,8 @@ def tables_of(groups: Mapping[str, Runs]) -> tuple[Table, ...]:
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            *(over_pairs(_of_truth(runs, column)) for column in COLUMNS),
-            over_pairs(runs.accuracies),
+            *(_recovery(runs, column) for column in COLUMNS),
+            over_pairs(runs.accuracies, low=0.0, high=1.0),
             float(runs.living.min()),
             over_pairs(runs.bounds),
             float(runs.members.pretraining_losses[-1].mean())
@@ -99,8 +99,7 @@ def tables_of(groups: Mapping[str, Runs]) -> tuple[Table, ...]:
 def panels_of(groups: Mapping[str, Runs]) -> tuple[Panel, ...]:
     """Return the plots, the most important first."""
     truth = {
-        column: [over_pairs(_of_truth(runs, column)) for runs in groups.values()]
-        for column in (STRONG, WEAK)
+        column: [_recovery(runs, column) for runs in groups.values()] for column in (STRONG, WEAK)
     }
     pairs = {
         column: [mean_of_pairs(runs.pairs, column) for runs in groups.values()]
@@ -140,6 +139,10 @@ def _panel(title: str, names: tuple[str, ...], found: Mapping[str, list[Estimate
 
 def _of_truth(runs: Runs, column: str) -> Float:
     return np.array([COLUMNS[column](each) for each in runs.of_truth])
+
+
+def _recovery(runs: Runs, column: str) -> Estimate:
+    return over_pairs(_of_truth(runs, column), **limits_of(column))
 
 
 def _gain(groups: Mapping[str, Runs], better: str, worse: str, column: str) -> Estimate:

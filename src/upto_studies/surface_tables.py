@@ -42,6 +42,12 @@ def measured_of(settings: Settings, surfaces: Sequence[Surface]) -> dict[str, Es
         f"at truth, {case}": _over_models(surfaces, case, lambda each: _is_hit(settings, each))
         for case in CASES
     }
+    measured |= {
+        f"not at truth, {case}": Estimate(
+            value=float(sum(not _is_hit(settings, each) for each in _curves(surfaces, case)))
+        )
+        for case in CASES
+    }
     return measured | {
         "truth not lowest": Estimate(
             value=float(sum(not each.is_lowest_at_truth for each in contained))
@@ -55,7 +61,7 @@ def measured_of(settings: Settings, surfaces: Sequence[Surface]) -> dict[str, Es
             lambda each: len(each.other_minima) > 0,
         ),
         "lowest other minimum": Estimate(value=min(others, default=np.inf)),
-        "moved, one component too few": over_pairs(_moves(surfaces, TOO_FEW)),
+        "moved, one component too few": over_pairs(_moves(surfaces, TOO_FEW), low=0.0),
     }
 
 
@@ -150,7 +156,7 @@ def _cases_table(settings: Settings, surfaces: Sequence[Surface]) -> Table:
                 max(hits) if hits else None,
                 sum(len(each.other_minima) > 0 for each in curves),
                 min(others) if others else None,
-                over_pairs(_moves(surfaces, case)),
+                over_pairs(_moves(surfaces, case), low=0.0),
             )
         )
     return Table(
@@ -206,7 +212,8 @@ def _over_models(
 ) -> Estimate:
     """Return the mean over models of the share of curves of which something is true."""
     own = [each for each in surfaces if case in (None, each.case)]
-    return over_pairs([np.mean([says(curve) for curve in each.curves]) for each in own])
+    shares = [np.mean([says(curve) for curve in each.curves]) for each in own]
+    return over_pairs(shares, low=0.0, high=1.0)
 
 
 def _moves(surfaces: Sequence[Surface], case: str) -> Float:
@@ -226,7 +233,7 @@ def _distance_of(surfaces: Sequence[Surface], case: str, kind: str) -> Estimate 
         for each in surfaces
         if each.case == case and any(curve.kind == kind for curve in each.curves)
     ]
-    return over_pairs(values) if values else None
+    return over_pairs(values, low=0.0) if values else None
 
 
 def _none(count: int) -> str:

@@ -125,12 +125,18 @@ class OfModels(Protocol):
 OfPair = TypeVar("OfPair", bound=OfModels)
 
 
-def over_models(rows: Sequence[OfPair], number: Callable[[OfPair], float | None]) -> Estimate:
+def over_models(
+    rows: Sequence[OfPair],
+    number: Callable[[OfPair], float | None],
+    *,
+    low: float = -math.inf,
+) -> Estimate:
     """Return the mean over pairs, with an interval over models where there are three or more.
 
     Pairs that share a model depend on each other, so whole models are left out in turn (jackknife).
     """
-    return over_runs((row.models, value) for row in rows if (value := number(row)) is not None)
+    known = ((row.models, value) for row in rows if (value := number(row)) is not None)
+    return over_runs(known, low=low)
 
 
 def by_family(rows: Iterable[PairRow]) -> dict[str, list[PairRow]]:
@@ -160,7 +166,9 @@ def table_one(rows: Sequence[PairRow], *, with_paper: bool = True) -> Table:
             ("held out", "held_out"),
             ("chance", "chance"),
         ):
-            errors = [over_models(own, error_of(group, kind)) for group in (*GROUPS, SCALED)]
+            errors = [
+                over_models(own, error_of(group, kind), low=0.0) for group in (*GROUPS, SCALED)
+            ]
             cells.append((family, len(own), name, *errors, _efficiency(own, kind)))
     if with_paper:
         for pair, (*values, efficiency) in PAPER.items():

@@ -172,12 +172,14 @@ def _vision_yardsticks(
     pixels = [each.reshape(len(each), -1) / 255.0 for each in (images.train[some], images.test)]
     found = {"linear classifier on pixels": Estimate(value=probe(pixels[0], pixels[1]))}
     if kind == "resnet18":
-        found["accuracy"] = over_pairs(arrays["accuracy"])
+        found["accuracy"] = over_pairs(arrays["accuracy"], low=0.0, high=1.0)
         return found
     members = zip(arrays["training features"], arrays["features"], strict=True)
-    found["linear classifier on features"] = over_pairs([probe(*member) for member in members])
-    found["error of hidden patches"] = over_pairs(arrays["error"])
-    found["error of the mean of seen patches"] = over_pairs(arrays["guess"])
+    found["linear classifier on features"] = over_pairs(
+        [probe(*member) for member in members], low=0.0, high=1.0
+    )
+    found["error of hidden patches"] = over_pairs(arrays["error"], low=0.0)
+    found["error of the mean of seen patches"] = over_pairs(arrays["guess"], low=0.0)
     return found
 
 
@@ -249,7 +251,7 @@ def _trained_gpts(settings: Settings, work: Work) -> Trained:
             groups=places // TEXTS_OF_PASSAGE,
         ),
         yardsticks={
-            "perplexity": over_pairs(np.exp(arrays["held out"])),
+            "perplexity": over_pairs(np.exp(arrays["held out"]), low=1.0),
             "perplexity of trigrams": Estimate(value=float(np.exp(trigrams))),
         },
         losses=arrays["losses"],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from upto_studies.agreement import GROUPS, agreement_of, over_pairs, split_rows
+from upto_studies.agreement import GROUPS, agreement_of, over_pairs, over_runs, split_rows
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,19 @@ def test_intervals_over_pairs_are_those_of_student(rng):
     known = scipy.stats.ttest_1samp(values, 0.0).confidence_interval()
     assert (found.low, found.high) == pytest.approx((known.low, known.high))
     assert over_pairs(values[:2]).low is None
+
+
+def test_intervals_of_bounded_values_stay_within_their_range():
+    shares = [1.0, 1.0, 0.5, 0.9]
+    assert over_pairs(shares).high > 1
+    found = over_pairs(shares, low=0.0, high=1.0)
+    assert (found.value, found.high) == (pytest.approx(0.85), 1.0)
+    assert found.low == over_pairs(shares).low
+    runs = [(("a", "b"), 0.1), (("b", "c"), 0.2), (("c", "a"), 0.9)]
+    assert over_runs(runs).low < 0
+    assert over_runs(runs, low=0.0, high=1.0).low == 0.0
+    by_rounding = over_pairs([1 + 1e-12] * 3, high=1.0)
+    assert by_rounding.value <= by_rounding.high
 
 
 def test_groups_are_split_whole():

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from upto.core import Span
 from upto.theory import check_decoder, mixture_likelihood
 from upto_studies import likelihood_surfaces
-from upto_studies.likelihood_surfaces import FOLDED, INJECTIVE, Settings, drawn_case
+from upto_studies.likelihood_surfaces import FOLDED, INJECTIVE, Settings, Surface, drawn_case
 from upto_studies.mixture_models import Shape, draw_mixture_model, with_one_fewer, with_twins
 from upto_studies.population_curves import Curve, curve_along, population_of
-from upto_studies.run import run_study, study_plan
+from upto_studies.run import recorded_result, run_study, study_plan
+from upto_studies.surface_tables import CASES, measured_of
 
 SHAPE = Shape(n_latents=1, n_hidden=3, n_outputs=1, n_components=3)
 
@@ -145,6 +147,44 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
     ]
     total = sum(row[2] for row in whole.tables()[1].rows)
     assert total - done < again < total
+
+
+def test_one_exception_refutes_what_is_claimed_of_all():
+    settings = Settings(**study_plan("likelihood-surfaces").settings)
+    values = np.linspace(-1.9, 2.1, 5)
+
+    def curve(minimiser):
+        return Curve(
+            kind="weight of layer 1",
+            truth=0.0,
+            height=0.0,
+            values=values,
+            divergences=values**2,
+            minimiser=minimiser,
+            lowest=0.0,
+        )
+
+    flat = (curve(0.0), curve(0.7))
+    surfaces = [
+        Surface(case=case, n_components=2, n_outputs=1, total=1.0, curves=own)
+        for case in CASES
+        for own in (flat, *[(curve(0.0),)] * 3)
+    ]
+    measured = measured_of(settings, surfaces)
+    share, number = (measured[f"{name}, {INJECTIVE}"] for name in ("at truth", "not at truth"))
+    assert (share.value, share.high, number.value) == (0.875, 1.0, 1.0)
+    assert Span(high=0.0).judge(number) == "no"
+
+
+def test_the_recorded_counts_are_those_of_the_recorded_table():
+    result = recorded_result("likelihood-surfaces")
+    table = result.details[0]
+    names = [column.name for column in table.columns]
+    measured = {each.name: each.measured for each in result.quantities}
+    for row in table.rows:
+        cells = dict(zip(names, row, strict=True))
+        missed = cells["flat there"] + cells["elsewhere"]
+        assert measured[f"not at truth, {cells['case']}"].value == missed
 
 
 @pytest.mark.slow
