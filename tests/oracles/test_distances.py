@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+import upto
 from upto.core import Group
 from upto.engines import ThreadsEngine
 from upto.measures import diameter, distance_quantile, near_isometry_defect
@@ -225,6 +226,29 @@ def test_a_defect_below_single_precision_is_that_of_all_pairs(noise, rng):
     target = turned + noise * rng.normal(size=source.shape)
     wanted = brute_force_defect(source, target)
     np.testing.assert_allclose(near_isometry_defect(source, target), wanted, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("width", [3, 40, 700])
+@pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-9])
+def test_the_defect_of_all_but_exact_runs_is_no_rounding(width, noise, rng):
+    source = rng.normal(size=(100, width))
+    target = source[:, rng.permutation(width)] + noise * rng.normal(size=source.shape)
+    wanted = brute_force_defect(source, target)
+    rounding = 1e-15 * width
+    np.testing.assert_allclose(near_isometry_defect(source, target), wanted, atol=rounding)
+
+
+def test_an_exact_permutation_of_many_columns_has_no_defect(rng):
+    rows = rng.laplace(size=(60, 4096))
+    assert near_isometry_defect(rows, rows[:, ::-1]) < 1e-12 * pdist(rows).max()
+
+
+def test_no_bound_of_an_exact_rotation_is_proved(rng):
+    rows = rng.laplace(size=(60, 5))
+    turned = rows @ random_element(Group.RIGID, 5, rng)[0]
+    found = upto.compare(rows, turned, ica=False, refits=0).defect
+    assert found.value < 1e-13
+    assert found.lower_bound == 0.0
 
 
 def test_the_defect_of_runs_of_very_different_scales(rng):

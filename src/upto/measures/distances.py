@@ -118,13 +118,20 @@ def near_isometry_defect(source: Float, target: Float) -> float:
         return found
     factors = [_Factors(rows - rows.mean(axis=0)) for rows in (source, target)]
 
-    def of_block(rows: slice) -> float:
+    def of_block(rows: slice) -> NDArray[np.intp]:
         before, after = (np.sqrt(each.squared(rows)) for each in factors)
-        change = after - before
-        return float(change.max() if one_sided else np.abs(change).max())
+        change = after - before if one_sided else np.abs(after - before)
+        # No row is away from itself, but rounding is.
+        change[~_upper(change)] = -np.inf
+        farthest: NDArray[np.intp] = rows.start + change.argmax(axis=1)
+        return farthest
 
     blocks = slices_of(len(source), _BLOCK // 2)
-    return max(side_by_side([partial(of_block, rows) for rows in blocks]), default=0.0)
+    found_by_block = side_by_side([partial(of_block, rows) for rows in blocks])
+    # Squares of short distances are differences of large numbers, so the largest change of each row
+    # is computed again.
+    first, second = np.arange(len(source)), np.concatenate(found_by_block)
+    return _largest_change(source, target, first, second, one_sided=one_sided)
 
 
 def _defect_of_candidates(source: Float, target: Float, *, one_sided: bool) -> float | None:
@@ -160,7 +167,19 @@ def _defect_of_candidates(source: Float, target: Float, *, one_sided: bool) -> f
     kept = size >= size.max(where=size < np.inf, initial=-np.inf) - rounding
     if np.count_nonzero(kept) > _CANDIDATES * len(source):
         return None
-    change = _lengths(target, i[kept], j[kept]) - _lengths(source, i[kept], j[kept])
+    return _largest_change(source, target, i[kept], j[kept], one_sided=one_sided)
+
+
+def _largest_change(
+    source: Float,
+    target: Float,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    *,
+    one_sided: bool,
+) -> float:
+    """Return the largest change of the distances of chosen pairs of rows."""
+    change = _lengths(target, first, second) - _lengths(source, first, second)
     return float((change if one_sided else np.abs(change)).max(initial=0.0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
 
 
 DEFECT_ROWS = 3000
-DISTANCE_ROUNDING = 4 * float(np.sqrt(np.finfo(np.float64).eps))
-"""Rounding error of a distance over the diameter: the root of a rounded square."""
+DISTANCE_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Relative rounding error of a distance, for each unit of the root of the width."""
 SCATTER_ROWS = 1000
 SUPREMUM_ROWS, SUPREMUM_WORST = 2048, 200
 SUPREMUM_ITERATIONS = 40
@@ -306,8 +307,9 @@ def _largest(values: Float, count: int) -> NDArray[np.intp]:
 def _defect(pair: Pair) -> Defect:
     x, y = pair.source.sample[:DEFECT_ROWS], pair.target.sample[:DEFECT_ROWS]
     value = near_isometry_defect(x, y) / pair.extent
-    proved = float(np.sqrt(max(value**2 - DISTANCE_ROUNDING**2, 0.0)))
-    return Defect(value=value, lower_bound=proved / 2, n_rows=len(x))
+    # A distance of the source may be larger than the diameter by the change.
+    rounding = DISTANCE_ROUNDING * (8 + math.sqrt(pair.width)) * (1.0 + value)
+    return Defect(value=value, lower_bound=max(value - rounding, 0.0) / 2, n_rows=len(x))
 
 
 def _fit(
