@@ -20,7 +20,8 @@ from upto.alignment import (
     monotone_errors,
     row_errors,
 )
-from upto.core import Group
+from upto.core import Group, InputError
+from upto.core.float_range import scale_limits
 from upto.engines import CrossMoments, Engine, cross_scatters, rotation_of_rows, side_by_side
 from upto.evidence.prepare import PreparedRun
 from upto.evidence.split import Split, take_rows
@@ -181,6 +182,7 @@ class PairMoments:
 
 def pair_moments(pair: Pair) -> PairMoments:
     """Compute the cross-moments of a pair in one pass."""
+    _refuse_scales(pair)
     source, target = pair.source, pair.target
     means = [(x.mean, y.mean, x.weight) for x, y in zip(source.parts, target.parts, strict=True)]
     fitted, held_out = cross_scatters(
@@ -195,6 +197,24 @@ def pair_moments(pair: Pair) -> PairMoments:
         fitted=CrossMoments(source.fitted, target.fitted, fitted),
         everything=CrossMoments(source.everything, target.everything, total),
     )
+
+
+def _refuse_scales(pair: Pair) -> None:
+    """Refuse runs of so different scales that squares of errors overflow."""
+    runs = (pair.source, pair.target)
+    extents = [run.summary.diameter.value for run in runs]
+    largest = max(*extents, *(float(np.abs(run.fitted.mean).max()) for run in runs))
+    _, most = scale_limits(pair.width * len(pair.split.parts))
+    if largest / most > min(extents):
+        names, sizes = (
+            " and ".join(each)
+            for each in ([run.name for run in runs], [f"{extent:.2g}" for extent in extents])
+        )
+        message = (
+            f"{names} have diameters of {sizes}, so that squares of errors overflow float64: "
+            "rescale one of them."
+        )
+        raise InputError(message)
 
 
 def candidate_maps(

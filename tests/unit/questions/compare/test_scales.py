@@ -90,3 +90,27 @@ def test_a_signed_permutation_of_very_different_scales_is_found(seed):
     result = upto.compare(first, -first[:, rng.permutation(8)], ica=False, refits=0)
     assert result.up_to is upto.Group.SIGNED_PERMUTATION
     assert result.fit("signed-permutation").in_sample.worst < 1e-10
+
+
+@pytest.mark.parametrize("scales", [(1e-100, 1e100), (1e100, 1e-100), (1e-80, 1e80)])
+def test_runs_of_scales_too_different_to_square_are_refused(scales, rng):
+    rows = rows_of(rng)[:100]
+    runs = [scale * rows for scale in scales]
+    why = "squares of errors overflow float64: rescale one of them"
+    with pytest.raises(InputError, match=why):
+        upto.compare(*runs, ica=False, refits=0)
+    with pytest.raises(InputError, match=why):
+        upto.compare(rows, *runs, ica=False)
+
+
+def test_a_run_too_far_from_zero_for_the_other_is_refused(rng):
+    rows = rows_of(rng)[:100]
+    with pytest.raises(InputError, match="overflow float64"):
+        upto.compare(rows + 1e8, 1e-148 * rows, ica=False, refits=0)
+
+
+@pytest.mark.parametrize("scales", [(1e-70, 1e70), (1e70, 1e-70)])
+def test_runs_of_very_different_scales_are_compared(scales, rng):
+    rows = rows_of(rng)[:100]
+    result = upto.compare(scales[0] * rows, scales[1] * rows[:, ::-1], refits=1)
+    assert (result.agreement, result.up_to) == ("same", upto.Group.SIGNED_SIMILARITY)
