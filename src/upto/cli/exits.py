@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import signal
 import sys
 from contextlib import contextmanager
 from enum import IntEnum
@@ -119,7 +118,7 @@ def say(message: str, *, lines: bool = False) -> None:
 
 def stop_interrupted(error: BaseException) -> NoReturn:
     """Exit with the code of the signal received, and print what is kept."""
-    interrupts.uninstall(signal.SIG_IGN)
+    interrupts.uninstall(interrupts.end)
     kept = _notes(error) or "nothing was left half written."
     stop(Exit(interrupts.exit_code()), f"{interrupts.what_happened()}; {kept}")
 
@@ -145,7 +144,7 @@ def _stop(error: Exception) -> NoReturn:
         discard(sys.stdout)
         raise SystemExit(Exit.DONE) from None
     if isinstance(error, MemoryError):
-        remedy = "use a file that can be read by block."
+        remedy = "use a file that can be read by block, or fewer columns."
         stop(Exit.INPUT, f"there is not enough memory for this run: {remedy}{notes}")
     if isinstance(error, OSError) and error.strerror:
         if error.filename is None and error.errno in _NOT_WRITTEN:

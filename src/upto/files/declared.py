@@ -81,11 +81,17 @@ def check_memory(where: object, n_bytes: int, remedy: str) -> None:
 
 
 def memory_size() -> int:
-    """Return the memory of this machine in bytes."""
+    """Return the memory of this machine in bytes, or the limit of this process if that is lower."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        return 2**40
+        size = 2**40
+    try:
+        import resource
+    except ImportError:  # Windows has no limits of this kind.
+        return size
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return size if limit == resource.RLIM_INFINITY else min(size, limit)
 
 
 def check_chunks(where: object, shape: Sequence[int], chunks: Any, itemsize: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.core import Embeddings, Finding, InputError, refuse_scale
 from upto.engines import Survey, survey
+from upto.files.declared import memory_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,30 @@ def survey_runs(
             refuse_scale(run.name, found.low, found.high, n_values, what="the run")
         surveys.append(found)
     return surveys
+
+
+def refuse_wide(doing: str, width: int, n_matrices: float, instead: str = "") -> None:
+    """Refuse runs whose matrices exceed the memory, before anything is computed.
+
+    Parameters
+    ----------
+    doing
+        What takes the memory, as text for the message.
+    width
+        Number of columns of the widest run.
+    n_matrices
+        Matrices of all columns by all columns that are in memory at once.
+    instead
+        Another remedy than fewer columns, as text that ends in "or ".
+    """
+    needed, there = n_matrices * 8 * width**2, memory_size()
+    if needed > there:
+        message = (
+            f"{doing} takes {needed / 1e9:.0f} GB for matrices of {width} by {width} numbers, but "
+            f"there are {there / 1e9:.0f} GB of memory: {instead}reduce each run to its leading "
+            "principal directions first, as sklearn.decomposition.PCA does."
+        )
+        raise InputError(message)
 
 
 def place_runs(engine: Engine, runs: Sequence[Embeddings]) -> tuple[Embeddings, ...]:

@@ -23,8 +23,7 @@ from upto.evidence.prepare import QUANTILE_ROWS, prepare_run
 from upto.evidence.strata import codes_of, strata_of, with_strata
 from upto.files import match_rows
 from upto.files.accept import take_runs, with_column
-from upto.files.declared import memory_size
-from upto.files.survey import place_runs, survey_runs
+from upto.files.survey import place_runs, refuse_wide, survey_runs
 from upto.questions.compare.all_pairs import compare_all
 from upto.questions.compare.chance_level import chance_rows
 from upto.questions.compare.detail import compare_in_detail
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
 
 MATRICES = 32
 """Square matrices in memory at once when two wide runs are compared."""
+MATRICES_OF_FURTHER = 7
+"""Square matrices that each further run keeps until its last pair."""
 
 
 @with_provenance
@@ -203,7 +204,7 @@ def compare(
     _refuse_no_group(options, embeddings)
     found = list(findings)
     width = max(run.n_features for run in embeddings)
-    _refuse_too_wide(width)
+    _refuse_too_wide([run.n_features for run in embeddings])
     plan = plan_work(len(embeddings[0]), [run.n_features for run in embeddings], options)
     with algebra_on(engine, width), watch_work(progress, plan) as work:
         result = _compare(
@@ -298,16 +299,17 @@ def _refuse_no_group(options: Options, runs: tuple[Embeddings, ...]) -> None:
         raise InputError(message)
 
 
-def _refuse_too_wide(width: int) -> None:
+def _refuse_too_wide(widths: Sequence[int]) -> None:
     """Refuse runs whose moments and maps exceed the memory of the machine."""
-    needed, there = MATRICES * 8 * width**2, memory_size()
-    if needed > there:
-        message = (
-            f"comparing {width} columns takes {needed / 1e9:.0f} GB for matrices of {width} by "
-            f"{width} numbers, but this machine has {there / 1e9:.0f} GB of memory: reduce each "
-            "run to its leading principal directions first, as sklearn.decomposition.PCA does."
+    width, count = max(widths), len(widths)
+    further = sum(sorted(each**2 for each in widths)[:-2]) / width**2
+    doing, instead = f"comparing {width} columns", ""
+    if count > 2:
+        doing, instead = (
+            f"comparing {count} runs of {width} columns",
+            "compare fewer at a time, or ",
         )
-        raise InputError(message)
+    refuse_wide(doing, width, MATRICES + MATRICES_OF_FURTHER * further, instead)
 
 
 def _with_labels(

@@ -15,7 +15,7 @@ from upto.files.accept import take_runs
 from upto.files.hierarchies import ArrayRows
 from upto.files.packages import check_package
 from upto.files.rows import BlockRows
-from upto.files.survey import place_runs, survey_runs
+from upto.files.survey import place_runs, refuse_wide, survey_runs
 from upto.ica.fit import Settings
 from upto.questions.compare.pair_options import Options
 from upto.questions.consensus.reproducibility import (
@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 
 SINGLE = (np.dtype("float16"), np.dtype("float32"))
 """Dtypes of runs whose consensus is written in single precision."""
+MATRICES = 16
+"""Square matrices in memory at once when wide runs are turned, beside two for each pair of runs
+and for each run."""
 
 
 @with_provenance
@@ -161,8 +164,11 @@ def consensus(
         check_output(output, inputs=inputs)
         _refuse_own_array(Path(output), given, prefix)
     embeddings, findings = match_rows(given)
+    count, width = len(embeddings), max(run.n_features for run in embeddings)
+    doing = f"a consensus of {count} runs of {width} columns"
+    refuse_wide(doing, width, MATRICES + count * (count + 1))
     placed = place_runs(engine, embeddings)
-    with algebra_on(engine, max(run.n_features for run in embeddings)):
+    with algebra_on(engine, width):
         surveys = survey_runs(engine, placed)
         split, remarked = choose_held_out(engine, placed, held_out, seed)
         findings = (*findings, *remarked)

@@ -25,7 +25,7 @@ from upto.evidence.serial import SerialDependence, alternating_blocks, serial_de
 from upto.evidence.split import Split, find_keys, hold_out, take_rows
 from upto.files import check_output
 from upto.files.accept import single_run
-from upto.files.survey import place_runs, run_findings, survey_runs
+from upto.files.survey import place_runs, refuse_wide, run_findings, survey_runs
 from upto.ica import ICA
 from upto.ica.checkpoint import Checkpoint
 from upto.ica.fit import Fitted, Settings, fit_components
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 SERIAL_ROWS, SERIAL_BYTES = 2**16, 2**27
 """Limits on the first rows tested for serial dependence: their number and size in memory."""
+MATRICES = 13
+"""Square matrices in memory at once when a wide run is unmixed."""
 
 
 @with_provenance
@@ -146,6 +148,8 @@ def unmix(
     if save is not None:
         check_transform_path(save)
     embeddings = single_run(run, "unmix", blocks=True)
+    width = embeddings.n_features
+    refuse_wide(f"unmixing {width} columns", width, MATRICES)
     ica = ICA(
         n_components,
         solver=solver,
