@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from upto.core.array_types import Float
     from upto.engines.base import Engine
 
-WIDE = 4096
-"""Number of coordinates up to which all products fit easily."""
+WIDE = 256
+"""Number of coordinates up to which all products take hardly any time."""
 MOST_BYTES = 2**33
 _COPIES = 8
 """Matrices of the size of a covariance that are in memory at the same time."""

@@ -45,11 +45,17 @@ def test_gaussianity_that_was_not_asked_for_is_no_finding():
     assert result.n_near_gaussian is None
 
 
+def in_all_coordinates(monkeypatch, rows, **options):
+    """Inspect rows by products of all their coordinates."""
+    with monkeypatch.context() as patch:
+        patch.setattr(wide_rows, "WIDE", rows.shape[1])
+        return upto.inspect(rows, engine=ENGINE, **options)
+
+
 def test_more_coordinates_than_rows_are_summarised_in_those_the_rows_span(monkeypatch, rng):
     rows = (rng.laplace(size=(400, 6)) @ rng.normal(size=(6, 500))).astype(np.float32)
     rows[:, 3] = 2.5
-    expected = upto.inspect(rows, engine=ENGINE)
-    monkeypatch.setattr(wide_rows, "WIDE", 400)
+    expected = in_all_coordinates(monkeypatch, rows)
     found = upto.inspect(rows, engine=ENGINE)
     assert (found.run.rank, found.run.n_features, found.run.n_dead) == (6, 500, 1)
     assert found.findings == expected.findings
@@ -61,6 +67,44 @@ def test_more_coordinates_than_rows_are_summarised_in_those_the_rows_span(monkey
     ):
         assert one == pytest.approx(other, rel=1e-6)
     np.testing.assert_allclose(found.spectrum, expected.spectrum, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows,
+        lambda rows: rows.astype(np.float32),
+        lambda rows: rows.round(3),
+        lambda rows: rows + 1e4,
+        lambda rows: rows * np.logspace(0, -6, rows.shape[1]),
+        lambda rows: (100 * rows).astype(int),
+        lambda rows: rows[np.arange(len(rows)) // 2],
+    ],
+    ids=["double", "single", "decimals", "far", "scales", "integers", "copies"],
+)
+def test_few_rows_have_the_rank_and_the_spectrum_of_all_coordinates(monkeypatch, rng, change):
+    rows = change(rng.laplace(size=(60, 300)))
+    expected = in_all_coordinates(monkeypatch, rows, ica=False)
+    found = upto.inspect(rows, ica=False, engine=ENGINE)
+    assert found.run.rank == expected.run.rank
+    assert found.findings == expected.findings
+    assert found.verdict == expected.verdict
+    assert found.run.diameter.value == pytest.approx(expected.run.diameter.value, rel=1e-9)
+    np.testing.assert_allclose(found.spectrum, expected.spectrum, atol=1e-10)
+
+
+def test_few_rows_are_not_multiplied_by_all_their_coordinates(monkeypatch, rng):
+    seen = []
+    kept = wide_rows.take_rows
+
+    def watch(engine, rows, index):
+        seen.append(rows.shape)
+        return kept(engine, rows, index)
+
+    monkeypatch.setattr(wide_rows, "take_rows", watch)
+    upto.inspect(rng.normal(size=(40, 300)), ica=False, engine=ENGINE)
+    upto.inspect(rng.normal(size=(400, 300)), ica=False, engine=ENGINE)
+    assert seen == [(40, 300)]
 
 
 def test_the_spectrum_is_that_of_the_covariance(rng):
