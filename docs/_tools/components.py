@@ -5,6 +5,7 @@ Run it after the check: ``python -m checks.components`` and ``python docs/_tools
 
 import json
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "linear-identifiability.md"
@@ -15,7 +16,6 @@ START, END = "<!-- components: written by docs/_tools/components.py -->", "<!-- 
 def table() -> str:
     """Return the recorded rates and the command that measures them."""
     record = json.loads(RECORD.read_text(encoding="utf-8"))
-    versions = record["versions"]
     lines = [
         START,
         "| distribution | n | d | assumption | truth | data sets | claimed | 99 % interval |",
@@ -33,14 +33,22 @@ def table() -> str:
             f"{'true' if is_true else 'false'} | {rate['trials']} | {claimed:.3f} | "
             f"{low:.3f} to {high:.3f} |"
         )
+    measured = f"seed {record['seed']}, {_measured(record)}"
+    if "added" in record:
+        added = record["added"]
+        measured += f"; the last {added['cases']} rows, by `--add`, {_measured(added)}"
     lines += [
         "",
         f"`python -m checks.components` measures these rates and writes `checks/components.json` "
-        f"(seed {record['seed']}, upto {versions['upto']}, NumPy {versions['numpy']}, "
-        f"{record['machine']}).",
+        f"({measured}).",
         END,
     ]
     return "\n".join(lines)
+
+
+def _measured(record: dict[str, Any]) -> str:
+    versions = record["versions"]
+    return f"upto {versions['upto']}, NumPy {versions['numpy']}, {record['machine']}"
 
 
 def page() -> str:
