@@ -226,6 +226,15 @@ def test_columns_too_alike_to_be_told_apart_prove_nothing(group, seed):
     assert smallest_worst_error(group, x, y, start, max_iterations=3).bound == 0.0
 
 
+@pytest.mark.parametrize(("noise", "exact"), [(1e-10, Group.RIGID), (1e-8, None)])
+def test_exact_is_what_the_page_says(noise, exact, rng):
+    """Errors below a billionth of those of the mean, which are about as large as the spread."""
+    x = rng.laplace(size=(200, 4))
+    y = x @ rotation(4, rng) + noise * rng.normal(size=x.shape)
+    result = upto.compare(x, y, **FAST)
+    assert (result.agreement, result.exact) == ("same", exact)
+
+
 def test_small_errors_of_an_even_rotation_still_have_a_bound(rng):
     x = rng.laplace(size=(300, 5))
     y = x @ rotation(5, rng) + 1e-9 * rng.normal(size=x.shape)

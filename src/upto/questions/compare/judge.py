@@ -32,7 +32,7 @@ class Outcome:
     """Agreement of a pair of runs.
 
     `even` is R² averaged over directions, in the direction of mapping where it is lower; `exact` is
-    the strictest group with an element that maps one run onto the other with zero error.
+    the strictest group with an element whose errors are below `ROUNDING`, or that of the runs.
     """
 
     candidates: dict[str, Candidate]

@@ -42,7 +42,8 @@ class CompareResult(Result):
     maps of both directions agree, along every direction in which the runs vary; "image" means that
     one run contains a subset of the other's directions. `r2_per_direction` is the held-out R² of
     the verdict's map averaged over principal directions with equal weights, in the run where it is
-    lower. `exact` is the strictest group with a map of zero error. `promised` compares the bounds
+    lower. `exact` is the strictest group with a map whose errors are below 1e-9 of those of the
+    mean, or below the rounding of numbers stored in lower precision. `promised` compares the bounds
     of the theorems with the measured errors, both over the diameter, if L of the decoders is known.
     `n_refits` is the number of refits on shuffled rows that the chance levels are means over.
 
