@@ -21,6 +21,8 @@ Mask = NDArray[np.bool_]
 
 N_SPLITS = 32
 """Random splits of the rows into halves, from which the error of a recall is estimated."""
+_MOST_COPIES = 0.25
+"""Share of the rows up to which equal ones stay in one half."""
 LEVEL = 0.95
 _QUANTILE = 2.04
 """0.975 quantile of Student's t for one degree of freedom fewer than there are splits."""
@@ -46,9 +48,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Searches:
-    """What the first rows found, as queries, among all rows in the true space and in others."""
+    """What the first rows found, as queries, among all rows in the true space and in others.
+
+    `firsts` is the position of the first row that equals each row in the true space.
+    """
 
     n_rows: int
+    firsts: Index
     truth: Found
     others: Mapping[str, Found]
 
@@ -118,7 +124,20 @@ def search(
             rows = largest(scores, depth)
             each.rows[asked] = rows
             each.scores[asked] = np.take_along_axis(true, rows, axis=1)
-    return Searches(n_rows, found[0], dict(zip(others, found[1:], strict=True)))
+    return Searches(
+        n_rows, _first_equals(truth.rows), found[0], dict(zip(others, found[1:], strict=True))
+    )
+
+
+def _first_equals(rows: Float) -> Index:
+    # Adding zero makes -0 into 0. Whole rows are compared as bytes.
+    rows = np.ascontiguousarray(rows + 0.0)
+    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+    _, firsts, groups, sizes = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    are_many = sizes[groups] > max(1.0, _MOST_COPIES * len(rows))
+    return np.where(are_many, np.arange(len(rows)), firsts[groups])
 
 
 def depth_for(count: int) -> int:
@@ -130,8 +149,9 @@ def recall_estimates(searches: Searches, count: int, seed: int) -> dict[str, Est
     """Return the mean recall of each search among `count` rows, with an interval.
 
     A row takes part as a query and as a row that is found, so queries are not independent. The rows
-    are split into random halves that have no row in common: how much their recalls differ shows the
-    error of one half, and the error of all rows is smaller by the root of two.
+    are split into random halves that have no row in common, nor copies of one: how much their
+    recalls differ shows the error of one half, and the error of all rows is smaller by the root of
+    two. In a half, the nearest `count` / 2 rows reach as far as the nearest `count` of all.
 
     Parameters
     ----------
@@ -145,8 +165,9 @@ def recall_estimates(searches: Searches, count: int, seed: int) -> dict[str, Est
     stream = random_stream(seed, "halves of queries")
     squares = dict.fromkeys(searches.others, 0.0)
     for _ in range(N_SPLITS):
-        half = stream.permutation(searches.n_rows) < searches.n_rows // 2
-        parts = [searches.recalls([count], within) for within in (half, ~half)]
+        places = stream.permutation(searches.n_rows)[searches.firsts]
+        half = places <= np.partition(places, searches.n_rows // 2 - 1)[searches.n_rows // 2 - 1]
+        parts = [searches.recalls([-(-count // 2)], within) for within in (half, ~half)]
         for name in squares:
             squares[name] += float(parts[0][name].mean() - parts[1][name].mean()) ** 2
     n_queries = len(searches.truth.rows)

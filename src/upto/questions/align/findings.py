@@ -70,7 +70,7 @@ RULES = (
         title="no better than the old model",
         severity="warning",
         meaning="The carried index finds no more of the new model's nearest rows than the old "
-        "model does.",
+        "model does, and is not shown to find enough of them.",
         matters="Carrying the index gains nothing over leaving the old model in place.",
         remedy="Keep the old model until everything is embedded again.",
     ),

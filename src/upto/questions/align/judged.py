@@ -11,7 +11,7 @@ from upto.core import Estimate, random_stream
 from upto.evidence.intervals import mean_intervals, r_squared
 from upto.measures.nearest import Metric, Searchable, unit_rows
 from upto.measures.recall import Searches, depth_for, recall_estimates, search
-from upto.questions.align.result import MIXED, CarryingMap, Yardstick
+from upto.questions.align.result import BACK, MIXED, CarryingMap, Yardstick
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from upto.questions.align.pairs import Pairs
 
 MOST_QUERIES = 2_000
-_BACK = " back"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -106,7 +105,7 @@ def judge(
     others = {name: searching.carried(new, rows, n_queries) for name, rows in images.items()}
     for each in carriers:
         queries = each.carried_back(new[:n_queries])
-        others[each.name + _BACK] = searching.back(old, queries, n_queries)
+        others[each.name + BACK] = searching.back(old, queries, n_queries)
     is_fresh = random_stream(seed, "fresh rows").permutation(n_rows) < n_rows // 2
     mixed = np.where(is_fresh[:, None], new, scaled(images[chosen], searching.new_length))
     others[MIXED] = searching.space(new[:n_queries], mixed)
@@ -123,7 +122,8 @@ def judge(
         )
         for name, values in searches.recalls(at).items()
     }
-    errors = _errors(images, pairs, seed)
+    length = searching.new_length
+    errors = _errors({name: scaled(rows, length) for name, rows in images.items()}, pairs, seed)
     maps = tuple(
         CarryingMap(
             name=each.name,
@@ -131,7 +131,7 @@ def judge(
             error=errors[each.name][0],
             r2=errors[each.name][1],
             recall=recalls[each.name],
-            back=recalls[each.name + _BACK],
+            back=recalls[each.name + BACK],
         )
         for each in carriers
     )

@@ -26,11 +26,12 @@ from upto.questions.align.carriers import Carrier, fit_carrier, names_to_try
 from upto.questions.align.growth import index_sizes, learning_curve, pair_counts
 from upto.questions.align.judged import Searching, choose, judge
 from upto.questions.align.pairs import find_pairs
-from upto.questions.align.result import AlignResult
+from upto.questions.align.result import BACK, AlignResult
 from upto.questions.align.text import advise, remarks, verdict
 from upto.questions.align.unlike import length_correlation, share_unlike
 from upto.transforms.apply import apply_to_files
 from upto.transforms.bad_rows import check_bad_rows
+from upto.transforms.coordinate_names import places_among
 from upto.transforms.save import check_transform_path, save_transform
 from upto.transforms.spot_check import check_verify
 
@@ -158,18 +159,14 @@ def align(
         raise InputError(message)
     first, second = taken
     index = _index(first, second, apply)
-    names = names_to_try(up_to, n_fitted=0, old_width=first.n_features, new_width=second.n_features)
+    widths = {"old_width": first.n_features, "new_width": second.n_features}
+    names = names_to_try(up_to, n_fitted=0, **widths)
     with progress.task("match and read the pairs", 1) as advance:
         pairs = find_pairs(engine, first, second, held_out=held_out, metric=metric, seed=seed)
         advance(1)
     is_size_known = bool(index) or index_size is not None
     index_size = _size_of(index, pairs.n_pairs, index_size)
-    names = names_to_try(
-        up_to,
-        n_fitted=pairs.n_fitted,
-        old_width=first.n_features,
-        new_width=second.n_features,
-    )
+    names = names_to_try(up_to, n_fitted=pairs.n_fitted, **widths)
     wanted, left_out = _counts(at, len(pairs.new.judged))
     decides = 10 if 10 in wanted else wanted[0]
     with progress.task("fit maps", len(names) * (2 if len(names) > 1 else 1)) as advance:
@@ -186,7 +183,8 @@ def align(
         advance(1)
     carrier = carriers[names.index(chosen)]
     place = wanted.index(decides)
-    recall = judged.maps[names.index(chosen)].recall[place]
+    mapped = judged.maps[names.index(chosen)]
+    recall = mapped.recall[place]
     staying = next(each for each in judged.baselines if each.name == "old model").recall[place]
     with progress.task("fit fewer pairs", len(pair_counts(pairs.n_fitted))) as advance:
         curve = learning_curve(pairs, chosen, recall, searching, decides, seed, advance)
@@ -195,7 +193,7 @@ def align(
         carrier,
         searching,
         judged.searches,
-        {chosen: recall, "old model": staying},
+        {chosen: recall, chosen + BACK: mapped.back[place], "old model": staying},
         index_size=index_size,
         count=decides,
         seed=seed,
@@ -226,7 +224,9 @@ def align(
         baselines=judged.baselines,
         curve=curve,
         sizes=sizes,
-        unlike=share_unlike(index, pairs.old.fitted, pairs.old.judged, metric, seed),
+        unlike=share_unlike(
+            index, pairs.old.fitted, pairs.old.judged, metric, seed, first.features
+        ),
         verdict="",
         findings=(),
         provenance=UNRECORDED,
@@ -347,6 +347,8 @@ def _index(old: Embeddings, new: Embeddings, apply: Any) -> tuple[Embeddings, ..
                 message += f", not one of {new.name}, whose width this is"
             message += "."
             raise InputError(message)
+        # Other columns are refused before anything is fitted.
+        places_among(old.features, part.features, part.name)
     return parts
 
 

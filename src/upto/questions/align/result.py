@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Advice = Literal["carry", "unclear", "embed again"]
 MIXED = "half new"
 """Baseline: half of the index is carried, and the other half is embedded again."""
+BACK = " back"
+"""What follows the name of a map by which queries are carried back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

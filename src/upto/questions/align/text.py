@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from upto.core import Estimate, Finding
 from upto.questions.align.carriers import AFFINE, PHRASES
-from upto.questions.align.result import MIXED
+from upto.questions.align.result import BACK, MIXED
 from upto.questions.align.unlike import FAR_PAIRS
 
 if TYPE_CHECKING:
@@ -76,17 +76,24 @@ def verdict(result: AlignResult) -> str:
         sentence += (
             f" This is extrapolated from {judged}, where it finds {_share(result.recall())}."
         )
-    back = result.map().back[result.at.index(decides)]
+    chance = decides / (result.index_size - 1)
     others = (
-        f"{_share(back)} if queries are carried back into the old index instead",
-        f"{_share(result.recall('old model'))} with the old model alone",
-        f"{result.recall('chance').value:.1%} by chance",
+        f"{_share(_in_index(result, result.chosen + BACK))} if queries are carried back into the "
+        "old index instead",
+        f"{_share(_in_index(result, 'old model'))} with the old model alone",
+        f"{f'{chance:.1%}' if chance >= 0.001 else 'less than 0.1%'} by chance",
     )
     if result.advice == "unclear" and _lacks_pairs(result):
         sentence += f" The {result.n_fitted:,} pairs fitted are few: more may raise it."
     if not result.is_size_known:
         sentence += " The size of the index was not given, and in a larger one recall is lower."
-    return f"{sentence} {'Among them' if beyond else 'Among the same rows'}: {', '.join(others)}."
+    among = f"the {result.index_size:,} rows" if beyond else "the same rows"
+    return f"{sentence} Among {among}: {', '.join(others)}."
+
+
+def _in_index(result: AlignResult, name: str) -> Estimate:
+    """Return the recall of a search in an index of the size that the verdict is about."""
+    return [each.recall for each in result.sizes if each.name == name][-1]
 
 
 def _share(found: Estimate) -> str:
@@ -135,9 +142,8 @@ def remarks(result: AlignResult, lengths: float) -> Iterator[Finding]:
         )
     staying = result.recall("old model")
     low = result.recall().low
-    if result.chosen != "identity" and staying.value >= (
-        result.recall().value if low is None else low
-    ):
+    is_better = staying.value < (result.recall().value if low is None else low)
+    if result.chosen != "identity" and result.advice != "carry" and not is_better:
         yield Finding(
             code="UP107",
             message=f"recall@{result.decides} is {result.recall():.3f} in the carried index and "

@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.core import random_stream
 from upto.measures.nearest import Searchable, unit_rows
+from upto.transforms.coordinate_names import places_among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,19 +25,25 @@ FAR_PAIRS = 0.1
 
 
 def share_unlike(
-    index: Sequence[Embeddings], fitted: Float, judged: Float, metric: str, seed: int
+    index: Sequence[Embeddings],
+    fitted: Float,
+    judged: Float,
+    metric: str,
+    seed: int,
+    features: Sequence[str] = (),
 ) -> float | None:
     """Return the share of the index that is far from every fitted pair.
 
     Far is farther than nine in ten of the held-out pairs are, so of rows that were drawn as the
-    pairs were, one in ten is far. None without an index.
+    pairs were, one in ten is far. None without an index. `features` are the columns of the pairs,
+    if they have names: those of the index may be in another order.
     """
     if not index:
         return None
     sizes = [part.n_samples for part in index]
     counts = [-(-_SAMPLED * size // sum(sizes)) for size in sizes]
     sample = np.concatenate(
-        [sample_rows(part.rows, count, seed) for part, count in zip(index, counts, strict=True)]
+        [_sample(part, count, seed, features) for part, count in zip(index, counts, strict=True)]
     )
     rows = [sample, fitted[:_NEAR_TO], judged[:_SAMPLED]]
     if metric == "cosine":
@@ -44,6 +51,12 @@ def share_unlike(
     asked, near, like = rows
     limit = np.quantile(_distances(like, near), 1.0 - FAR_PAIRS)
     return float(np.mean(_distances(asked, near) > limit * (1.0 + 1e-9)))
+
+
+def _sample(part: Embeddings, count: int, seed: int, features: Sequence[str]) -> Float:
+    rows = sample_rows(part.rows, count, seed)
+    places = places_among(features, part.features, part.name)
+    return rows if places is None else rows[:, np.argsort(places)]
 
 
 def sample_rows(rows: Any, count: int, seed: int) -> Float:

@@ -6,15 +6,14 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.special import ndtr, ndtri
 
 import upto
 from upto.core import Estimate
 from upto.engines import choose_engine
 from upto.measures.nearest import nearest_rows
 from upto.questions.align import question
-from upto.questions.align.growth import extrapolate
 from upto.questions.align.pairs import find_pairs
 from upto.questions.align.result import PairsPoint
 from upto.questions.align.text import advise
@@ -161,56 +160,6 @@ def test_more_pairs_are_worth_something():
     assert curve[0].recall.value < curve[-1].recall.value
 
 
-def test_a_larger_index_has_lower_recall_and_says_so():
-    old, new = upgrade(np.random.default_rng(3), 900, noise=0.3)
-    result = upto.align(old, new, up_to="ridge", index_size=1_000_000)
-    assert result.at_size.value < result.recall().value
-    assert result.at_size.low < result.at_size.value < result.at_size.high
-    assert "in an index of 1,000,000 rows" in result.verdict
-    assert "UP105" in {finding.code for finding in result.findings}
-    sizes = [point.size for point in result.sizes if point.name == "ridge"]
-    assert sizes == [67, 135, 270, 1_000_000]
-
-
-def test_recall_in_a_larger_index_is_that_among_fewer_nearest_rows():
-    last, nearer = upto.Estimate(value=0.9, low=0.88, high=0.92), [0.6, 0.7, 0.8, 0.9]
-    doubled, quadrupled = (extrapolate(last, nearer, 1000, size) for size in (2000, 4000))
-    assert doubled.value == pytest.approx(ndtr(ndtri(0.7) + 0.02))
-    assert quadrupled.value == pytest.approx(ndtr(ndtri(0.6) + 0.04))
-    below, above = ndtri(doubled.value) - ndtri([doubled.low, doubled.high])
-    assert below == pytest.approx(np.hypot(0.06, ndtri(0.9) - ndtri(0.88)))
-    assert above == pytest.approx(-np.hypot(0.06, ndtri(0.92) - ndtri(0.9)))
-
-
-def test_beyond_the_nearest_row_the_slope_goes_on_or_nothing_is_known():
-    last, nearer = upto.Estimate(value=0.9, low=0.88, high=0.92), [0.6, 0.7, 0.8, 0.9]
-    unknown = extrapolate(last, nearer, 1000, 8000)
-    assert (unknown.value, unknown.low, unknown.high) == (0.9, 0.0, 1.0)
-    falling = extrapolate(last, nearer, 1000, 8000, slopes=[-0.2, -0.1])
-    assert falling.value == pytest.approx(ndtr(ndtri(0.6) + 0.04 - 0.85 * 0.15))
-    assert falling.low < falling.value < falling.high
-
-
-@pytest.mark.slow
-def test_the_extrapolation_covers_what_a_larger_index_shows():
-    """Judged on 900 rows and predicted for 8,000, beside 8,000 rows that were searched."""
-    covered = []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        old, new = upgrade(rng, 11_000, bend=0.2, noise=0.2)
-        result = upto.align(old[:3000], new[:3000], up_to="ridge", index_size=8000)
-        carried = result.aligner().transform(old[3000:])
-        queries = slice(0, 400)
-        fresh, images = unit(new[3000:]), unit(carried)
-        truth, found = fresh[queries] @ fresh.T, fresh[queries] @ images.T
-        own = np.arange(400)
-        truth[own, own] = found[own, own] = -2
-        near = [np.argsort(-scores, axis=1)[:, :10] for scores in (truth, found)]
-        hits = [len(set(a) & set(b)) / 10 for a, b in zip(*near, strict=True)]
-        covered.append(result.at_size.low <= np.mean(hits) <= result.at_size.high)
-    assert np.mean(covered) >= 0.8
-
-
 def test_an_index_unlike_the_pairs_is_a_finding(rng):
     old, new = upgrade(rng)
     alike = upto.align(old, new, up_to="ridge", apply=documents(rng, 3000))
@@ -220,6 +169,26 @@ def test_an_index_unlike_the_pairs_is_a_finding(rng):
     unlike = upto.align(old, new, up_to="ridge", apply=other)
     assert unlike.unlike == pytest.approx(0.75 * 0.1 + 0.25, abs=0.06)
     assert "UP101" in {finding.code for finding in unlike.findings}
+
+
+def test_columns_of_the_index_in_another_order_are_matched_by_name(rng):
+    old, new = upgrade(rng)
+    rows, names = documents(rng, 3000) * np.arange(1, 13), [f"c{place}" for place in range(12)]
+    turned = rng.permutation(12)
+    pairs = pd.DataFrame(old * np.arange(1, 13), columns=names)
+    found = [
+        upto.align(
+            pairs, new, up_to="affine",
+            apply=pd.DataFrame(rows[:, order], columns=[names[each] for each in order]),
+        )
+        for order in (np.arange(12), turned)
+    ]  # fmt: skip
+    assert found[0].unlike == pytest.approx(0.1, abs=0.06)
+    assert found[1].unlike == pytest.approx(found[0].unlike, abs=0.01)
+    assert "UP101" not in {finding.code for finding in found[1].findings}
+    others = pd.DataFrame(rows, columns=[*names[:-1], "other"])
+    with pytest.raises(upto.InputError, match="has no c11 and has other"):
+        upto.align(pairs, new, up_to="affine", apply=others)
 
 
 def test_a_mixed_index_that_finds_less_is_a_finding():
@@ -312,6 +281,31 @@ def test_models_that_are_the_same_need_no_map(rng):
     result = upto.align(old, old, metric="euclidean", index_size=400)
     assert (result.chosen, result.advice) == ("identity", "carry")
     assert result.verdict.startswith("Keep the index as it is: without a map, the index finds ")
+
+
+def test_a_map_that_may_be_used_is_not_said_to_gain_nothing(rng):
+    """Both find all of the nearest rows, but only the carried index takes new queries."""
+    old = documents(rng, 400)
+    turned = old @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    result = upto.align(old, turned, up_to="rigid")
+    assert (result.advice, result.recall("old model").value) == ("carry", pytest.approx(1.0))
+    assert "UP107" not in {finding.code for finding in result.findings}
+    other = upto.align(old, rng.normal(size=old.shape), up_to="rigid")
+    assert other.advice == "embed again"
+    assert "UP107" in {finding.code for finding in other.findings}
+
+
+def test_errors_are_those_of_the_map_that_is_written(rng):
+    """Rows are scaled to the length of the new ones, before and after they are judged."""
+    old, new = upgrade(rng, noise=0.3)
+    runs = [upto.as_embeddings(rows) for rows in (old, 2 * unit(new))]
+    result = upto.align(*runs, up_to="ridge")
+    judged = [
+        side.judged
+        for pairs in [find_pairs(choose_engine(None), *runs, held_out=0.3, metric="cosine", seed=0)]
+        for side in (pairs.old, pairs.new)
+    ]
+    assert result.map().r2 == pytest.approx(result.aligner().score(*judged), abs=1e-6)
 
 
 def test_the_size_of_the_index_is_asked_for_where_it_is_not_known():
