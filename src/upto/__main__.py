@@ -18,7 +18,9 @@ def main() -> None:
 
         sys.stderr.write(f"upto: {what_happened()}; nothing was left half written.\n")
         code = exit_code()
-    sys.exit(code)
+    from upto.cli.interrupts import leave
+
+    leave(code)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def ran(folder, code, *args):
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
         env=ENVIRONMENT,
     )
 
@@ -318,6 +319,45 @@ def test_wrong_usage_shows_no_control_characters_and_what_was_meant(folder):
     assert b"\\u001b]0;owned\\u0007" in done.stderr
     assert b"\x1b" not in done.stderr
     assert b"did you mean demo?" in upto(folder, "demoo").stderr
+
+
+LEFT = STARTED + (
+    "import atexit, os, threading, time, upto.cli.main as cli\n"
+    "def get(self, ctx, name):\n"
+    "    {left}\n"
+    "    os.kill(os.getpid(), signal.SIGINT); time.sleep(60)\n"
+    "cli.LazyGroup.get_command = get; main()"
+)
+
+
+def test_an_interrupt_ends_a_command_whatever_its_threads_wait_for(folder):
+    left = (
+        "atexit.register(print, 'cleaned up'); "
+        "threading.Thread(target=threading.Event().wait).start()"
+    )
+    done = ran(folder, LEFT.format(left=left), "inspect", "run.npy")
+    assert done.returncode == 130
+    assert done.stderr == "upto: interrupted; nothing was left half written.\n"
+    assert done.stdout == "cleaned up\n"
+
+
+@pytest.mark.slow
+def test_another_interrupt_ends_a_clean_up_that_takes_for_ever(folder):
+    code = LEFT.format(left="atexit.register(time.sleep, 60)")
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "inspect", "run.npy"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stderr.readline() == "upto: interrupted; nothing was left half written.\n"
+    # Signals within a second are one.
+    time.sleep(1.1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
 
 
 HALF_MADE = """

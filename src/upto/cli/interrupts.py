@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
 from upto.signals import ENDING_SIGNALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 received: list[int] = []
 """Signals received. A library may swallow the exception or take it for one of its own."""
@@ -25,11 +32,29 @@ def install() -> None:
             signal.signal(number, _interrupt)
 
 
-def uninstall(instead: signal.Handlers = signal.SIG_DFL) -> None:
-    """Let signals end the process at once, or ignore them, once nothing is left to clean up."""
+def uninstall(instead: signal.Handlers | Callable[[int, object], None] = signal.SIG_DFL) -> None:
+    """Let signals end the process at once, or call `end`, once nothing is left to clean up."""
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, instead)
+
+
+def end(number: int, _frame: object) -> None:
+    """End the process at once on a signal, unless it belongs to the burst of an earlier one."""
+    received.append(number)
+    if time.monotonic() - _latest >= _SECONDS:
+        os._exit(exit_code())
+
+
+def leave(code: int) -> NoReturn:
+    """End the process; after a signal without waiting for its threads, which may never end."""
+    if not received:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def exit_code() -> int:

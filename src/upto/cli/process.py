@@ -22,7 +22,7 @@ def run() -> int:
     except SystemExit as stopped:
         return stopped.code if isinstance(stopped.code, int) else 0
     finally:
-        interrupts.uninstall(signal.SIG_IGN if interrupts.received else signal.SIG_DFL)
+        interrupts.uninstall(interrupts.end if interrupts.received else signal.SIG_DFL)
 
 
 def _run() -> int:
