@@ -67,7 +67,7 @@ DATA = """\
 >>> import upto
 >>> rng = np.random.default_rng(0)
 >>> first = rng.laplace(size=(100, 6))
->>> second = first @ rng.normal(size=(6, 4)) + rng.normal(size=(100, 4))
+>>> second = (first @ rng.normal(size=(6, 4)) + rng.normal(size=(100, 4))).round(6)
 """
 NOT_FITTED = """\
 >>> found = upto.similarity(first, second, measures="{name}", permutations=99, half_samples=0)
