@@ -410,6 +410,13 @@ old = rng.laplace(size=(1000, 4))
 new = 3 * old[:, ::-1]
 result = upto.align(old, new, up_to="rigid", metric="inner-product")
 """,
+    "UP110": """\
+rng = np.random.default_rng(0)
+old = rng.laplace(size=(400, 5))
+new = (old @ rng.normal(size=(5, 6))).round(6)
+new[3] = np.nan
+result = upto.align(old, new, up_to="affine", bad_rows="drop")
+""",
     "UP071": """\
 rng = np.random.default_rng(0)
 plate, gene = np.repeat(np.arange(8), 30), np.tile(["DMSO", "MTOR"], 120)

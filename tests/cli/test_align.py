@@ -71,6 +71,34 @@ def test_several_files_go_to_a_folder(upto, upgrade):
     np.testing.assert_array_equal(found[0][:50], found[1])
 
 
+def test_a_folder_is_continued_and_ids_are_named(upto, upgrade):
+    rows = np.load(upgrade / "a.npy")
+    for name in ("one.csv", "two.csv"):
+        _write(upgrade / name, np.arange(len(rows)) * 7, rows)
+        text = (upgrade / name).read_text()
+        (upgrade / name).write_text(text.replace("id,", "doc,", 1))
+    assert (
+        upto("align", "a.npy", "b.npy", "--up-to", "affine", "--save", "m.safetensors").exit_code
+        == 0
+    )
+    carry = ["align", "--map", "m.safetensors", "--ids", "doc", "--apply", "one.csv", "--apply"]
+    for output in ("out", "made/*.npz"):
+        first = upto(*carry, "two.csv", "-o", output)
+        assert first.exit_code == 0, first.stderr
+        again = upto(*carry, "two.csv", "-o", output)
+        assert again.stderr.count("was there, newer than its source") == 2
+    assert read_run(upgrade / "out" / "one.csv", ids="doc").ids[1] == 7
+
+
+@pytest.mark.parametrize("output", ["x.parquet/", "x.lance", "x.zarr"])
+def test_a_folder_that_is_one_run_is_written_twice(upto, upgrade, output):
+    pytest.importorskip({"x.lance": "lance"}.get(output, "numpy"))
+    for _ in range(2):
+        result = upto("unmix", "a.npy", "-o", output, "--max-iterations", "2", "-q")
+        assert result.exit_code == 0, result.stderr
+        assert (upgrade / output.rstrip("/")).is_dir()
+
+
 def test_nothing_is_carried_below_the_limit(upto, upgrade):
     arguments = ["a.npy", "b.npy", "--up-to", "signed-permutation", "--fail-below", "0.9"]
     result = upto("align", *arguments, "--apply", "a.npy", "-o", "carried.npy")

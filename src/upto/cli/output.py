@@ -71,7 +71,7 @@ class Output:
         self,
         *,
         page: Path | None = None,
-        rows: tuple[str, Path | None] = ("", None),
+        rows: tuple[str, str | Path | None] = ("", None),
         **others: Path | None,
     ) -> None:
         """Check, before any work is done, that all outputs can and may be written.
@@ -224,7 +224,7 @@ def check_page(page: Path) -> None:
 
 
 def check_places(
-    outputs: Mapping[str, Path | None], *, rows: tuple[str, Path | None] = ("", None)
+    outputs: Mapping[str, Path | None], *, rows: tuple[str, str | Path | None] = ("", None)
 ) -> None:
     """Refuse outputs that cannot be written, are inputs of the command, or coincide.
 
@@ -235,23 +235,27 @@ def check_places(
     outputs
         Files to write, keyed by option.
     rows
-        The option and the file for rows; an AnnData input may be extended in place.
+        The option and the file for rows, or the folder, as some formats are; an AnnData input may
+        be extended in place.
     """
     from upto.core.files import check_outputs, check_target, is_same, real_path
+    from upto.files.output_formats import is_folder
     from upto.files.packages import check_package
 
-    option, file = rows
+    option, given = rows
+    file = None if given is None else Path(given)
     outputs = {**outputs, option: file}
     places = [path for path in outputs.values() if path is not None]
     for path in places:
-        check_target(path, folder=path.suffix.lower() == ".zarr")
+        check_target(path, folder=path is file and is_folder(str(given)))
     arguments = [
         each for value in click.get_current_context().params.values() for each in _texts(value)
     ]
     for path in places:
         # An output is an argument too; a second occurrence is an input.
-        if str(path) in arguments:
-            arguments.remove(str(path))
+        said = str(given) if path is file else str(path)
+        if said in arguments:
+            arguments.remove(said)
     inputs = [each for argument in arguments for each in files_of(argument)]
     if file is not None and file.suffix.lower() == ".h5ad":
         inputs = [each for each in inputs if not is_same(real_path(each), real_path(file))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from upto.core.files import is_zarr
 from upto.files.folders import PARQUET, is_folder_of_parts, is_lance
@@ -28,6 +28,8 @@ class OutputFormat:
         Its class that writes what can be continued after an interrupt, as ``module:class``.
     is_folder
         Whether it is a folder.
+    keeps
+        What it has room for besides the coordinates.
     """
 
     suffixes: tuple[str, ...]
@@ -35,6 +37,7 @@ class OutputFormat:
     write: str
     grows: str | None = None
     is_folder: bool = False
+    keeps: Literal["ids and columns", "ids", "nothing"] = "ids and columns"
 
 
 OUTPUT_FORMATS = (
@@ -43,6 +46,7 @@ OUTPUT_FORMATS = (
         module="write_arrays",
         write="write_npy",
         grows="growable_arrays:GrowingNpy",
+        keeps="nothing",
     ),
     OutputFormat(suffixes=(".npz",), module="write_arrays", write="write_npz"),
     OutputFormat(suffixes=(".csv", ".tsv"), module="write_tables", write="write_text"),
@@ -56,7 +60,12 @@ OUTPUT_FORMATS = (
         grows="growable_arrays:GrowingZarr",
         is_folder=True,
     ),
-    OutputFormat(suffixes=(".safetensors",), module="write_arrays", write="write_safetensors"),
+    OutputFormat(
+        suffixes=(".safetensors",),
+        module="write_arrays",
+        write="write_safetensors",
+        keeps="nothing",
+    ),
     OutputFormat(
         suffixes=(".lance",),
         module="growable_tables",
@@ -64,7 +73,7 @@ OUTPUT_FORMATS = (
         grows="growable_tables:GrowingLance",
         is_folder=True,
     ),
-    OutputFormat(suffixes=(".faiss",), module="faiss_file", write="write_faiss"),
+    OutputFormat(suffixes=(".faiss",), module="faiss_file", write="write_faiss", keeps="ids"),
 )
 PARTS = OutputFormat(
     suffixes=(".parquet/",),
@@ -95,3 +104,11 @@ def is_parts(path: str | Path) -> bool:
     if target.suffix.lower() not in PARQUET:
         return False
     return str(path).endswith(("/", os.sep)) or is_folder_of_parts(target)
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether rows that are written to a path make a folder."""
+    suffix = Path(path).suffix.lower()
+    return is_parts(path) or any(
+        suffix in each.suffixes and each.is_folder for each in OUTPUT_FORMATS
+    )

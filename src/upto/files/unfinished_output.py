@@ -261,7 +261,11 @@ class UnfinishedOutput:
         def written() -> tuple[int, int]:
             return self._grown.n_rows, self._plan.shape[0]
 
-        with failures_reported(self._plan.path, written, _CONTINUES):
+        def kept() -> str:
+            # Some formats are kept in pieces, of which the first may not be whole yet.
+            return _CONTINUES if self._grown.settled[0] else ""
+
+        with failures_reported(self._plan.path, written, kept):
             yield
 
     def _release(self) -> None:
@@ -275,10 +279,18 @@ class UnfinishedOutput:
 
 def file_facts(path: Path) -> str:
     """Return the size and time of change of a file, or of all files in a folder."""
+    size = sum(each.st_size for each in _states(path))
+    return f"{path.absolute()}, {size} bytes, {changed(path)}"
+
+
+def changed(path: Path) -> int:
+    """Return the time of change of a file, or the last one in a folder, in nanoseconds."""
+    return max((each.st_mtime_ns for each in _states(path)), default=0)
+
+
+def _states(path: Path) -> list[os.stat_result]:
     files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
-    found = [each.stat() for each in files]
-    changed = max((each.st_mtime_ns for each in found), default=0)
-    return f"{path.absolute()}, {sum(each.st_size for each in found)} bytes, {changed}"
+    return [each.stat() for each in files]
 
 
 def _read_state(path: Path) -> State | None:

@@ -57,15 +57,9 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
         If the format is unknown, its library is not installed, the folder does not exist, or an
         input would be destroyed.
     """
+    entry = check_format(path)
     target = Path(path).expanduser()
-    known = {suffix: entry for entry in OUTPUT_FORMATS for suffix in entry.suffixes}
     suffix = target.suffix.lower()
-    if suffix not in known:
-        found = f"ends in {suffix}" if suffix else "has no suffix"
-        message = f"{path} {found}, which upto does not write: end it in {listed([*known], 20)}."
-        raise InputError(message)
-    entry = PARTS if is_parts(path) else known[suffix]
-    check_package(target, "writing")
     check_target(target, folder=entry.is_folder)
     if target.is_dir() and not IS_FOLDER[suffix](target):
         kind = f"only {suffix} files" if suffix in PARQUET else suffix[1:]
@@ -74,6 +68,19 @@ def check_output(path: str | Path, *, inputs: Iterable[str | Path] = ()) -> Outp
     if suffix != ".h5ad":
         _refuse_inputs(target, inputs)
     return entry
+
+
+def check_format(path: str | Path) -> OutputFormat:
+    """Check that rows can be written in the format of a path; return the format."""
+    target = Path(path).expanduser()
+    known = {suffix: entry for entry in OUTPUT_FORMATS for suffix in entry.suffixes}
+    suffix = target.suffix.lower()
+    if suffix not in known:
+        found = f"ends in {suffix}" if suffix else "has no suffix"
+        message = f"{path} {found}, which upto does not write: end it in {listed([*known], 20)}."
+        raise InputError(message)
+    check_package(target, "writing")
+    return PARTS if is_parts(path) else known[suffix]
 
 
 def open_writer(
@@ -269,7 +276,7 @@ class Writer:
 
 @contextmanager
 def failures_reported(
-    path: Path, written: Callable[[], tuple[int, int]], kept: str = ""
+    path: Path, written: Callable[[], tuple[int, int]], kept: Callable[[], str] = str
 ) -> Iterator[None]:
     """Turn errors of libraries that write a file into one sentence.
 
@@ -280,7 +287,7 @@ def failures_reported(
     written
         Function that returns the number of rows that were written, and of all rows.
     kept
-        What becomes of rows that were written before the disk was full.
+        Function that returns what becomes of rows that were written before the disk was full.
     """
     try:
         yield
@@ -292,7 +299,7 @@ def failures_reported(
         if _is_full(error):
             message = (
                 f"{path} could not be written: the disk was full after {rows}. Free some "
-                f"space {kept or 'or write to another disk'}."
+                f"space {kept() or 'or write to another disk'}."
             )
         else:
             why = reason(getattr(error, "strerror", None) or error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,11 @@ import numpy as np
 
 from upto.core import Embeddings, InputError, choose_progress
 from upto.core.errors import ArgumentError
-from upto.core.files import check_outputs, check_target
 from upto.engines import choose_engine
 from upto.files import check_output, open_writer
 from upto.files.accept import single_run
 from upto.files.names import Naming
 from upto.files.packages import check_package
-from upto.files.request import split_key
 from upto.transforms.bad_rows import check_bad_rows
 from upto.transforms.carried import Carried, carry_to_file
 from upto.transforms.coordinate_names import places_among
@@ -24,9 +23,7 @@ from upto.transforms.save import describe_transform, load_transform
 from upto.transforms.spot_check import check_verify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from upto.core import Progress
     from upto.engines.base import Engine
@@ -40,6 +37,7 @@ def apply_transform(
     run: Run,
     *,
     output: str | Path,
+    ids: str | ArrayLike | None = None,
     inverse: bool = False,
     bad_rows: BadRows = "refuse",
     verify: int = 1000,
@@ -67,6 +65,8 @@ def apply_transform(
     output
         Output file; the run's ids and columns are copied to it. A name that ends in
         ``.parquet/`` is a folder of parquet files.
+    ids
+        One id per row, or the name of their column or entry; detected by name by default.
     inverse
         Apply the inverse: map components back to coordinates, or rows of an aligner's target back
         to its source.
@@ -115,21 +115,49 @@ def apply_transform(
     >>> bool(np.allclose(np.load(path), old[:, ::-1] + 5))
     True
     """
+    carried, notes = what_to_carry(
+        transform,
+        run,
+        output,
+        ids,
+        inverse=inverse,
+        bad_rows=bad_rows,
+        verify=verify,
+        resume=resume,
+    )
+    engine, progress = choose_engine(engine), choose_progress(progress)
+    with progress.task("apply", carried.run.n_samples) as advance:
+        return (*notes, *carry_to_file(engine, carried, advance))
+
+
+def what_to_carry(
+    transform: str | Path | Transform,
+    run: Run,
+    output: str | Path,
+    ids: str | ArrayLike | None = None,
+    *,
+    inverse: bool = False,
+    bad_rows: BadRows = "refuse",
+    verify: int = 1000,
+    resume: bool = True,
+) -> tuple[Carried, tuple[str, ...]]:
+    """Check the arguments of `apply_transform`; return what it writes, and notes."""
     check_bad_rows(bad_rows)
     check_verify(verify)
-    engine, progress = choose_engine(engine), choose_progress(progress)
     check_package(Path(output), "writing")
     fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
     _, kind = kind_of(fitted)
     inputs = [each for each in (run, transform) if isinstance(each, str | Path)]
     check_output(output, inputs=inputs)
-    embeddings = single_run(run, "apply_transform")
+    embeddings = single_run(run, "apply_transform", ids=ids)
     _check_direction(fitted, embeddings, inverse=inverse)
     places = _places(fitted, kind.prefix, embeddings, inverse=inverse)
     _check_width(fitted, embeddings, inverse=inverse)
     mapping, options = _what_is_written(
         fitted, embeddings, kind.backward(fitted) if inverse else None, places
     )
+    if isinstance(ids, str):
+        options["naming"] = replace(options["naming"] or Naming(), ids=ids)
     carried = Carried(
         run=embeddings,
         mapping=mapping,
@@ -140,42 +168,49 @@ def apply_transform(
         verify=verify,
         resume=resume,
     )
-    notes = [] if places is None else [_reordered(embeddings)]
-    with progress.task("apply", embeddings.n_samples) as advance:
-        return (*notes, *carry_to_file(engine, carried, advance))
+    return carried, () if places is None else (_reordered(embeddings),)
 
 
 def _check_direction(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
-    """Refuse a run that is of the images, by its width, columns or name."""
+    """Refuse a run that is of the images, by its columns, width or name."""
     wanted, made = _widths(transform, inverse=inverse)
-    taken = target_names(transform) if inverse else fitted_names(transform)
-    names = [getattr(transform, f"{each}_name_", None) for each in ("source", "target")]
-    if embeddings.n_features == wanted == made:
-        _check_name(names, embeddings.name, inverse=inverse)
-    if embeddings.n_features == wanted or embeddings.n_features != made:
+    taken, given = fitted_names(transform), target_names(transform)
+    if inverse:
+        taken, given = given, taken
+    models = [getattr(transform, f"{each}_name_", None) for each in ("source", "target")]
+    found, rename = set(embeddings.features), ""
+    if found and found == set(given) != set(taken):
+        what = f"{embeddings.name} has the columns of the rows that the map leads to"
+    elif embeddings.n_features == wanted == made:
+        taken_from, leads_to = models[::-1] if inverse else models
+        if embeddings.name != leads_to or taken_from in (leads_to, None):
+            return
+        what = (
+            f"{embeddings.name} has the name of the rows that the map leads to, from {taken_from}"
+        )
+        rename = f"; or rename {embeddings.name} if its rows are of the kind of {taken_from}"
+    elif embeddings.n_features != made or embeddings.n_features == wanted or found & set(taken):
         return
-    if set(taken) & set(embeddings.features):
-        return
-    between = "" if None in names else f"; the map goes from {names[0]} to {names[1]}"
-    remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
-    message = (
-        f"{_other_width(embeddings, wanted, inverse=inverse)}{between}: {remedy}, or fit a map the "
-        "other way."
-    )
+    else:
+        between = "" if None in models else f"; the map goes from {models[0]} to {models[1]}"
+        what = f"{_other_width(embeddings, wanted, inverse=inverse)}{between}"
+    message = f"{what}: {_way_back(transform, inverse=inverse)}{rename}."
     raise ArgumentError(message, inverse=True)
 
 
-def _check_name(names: list[str | None], name: str, *, inverse: bool) -> None:
-    """Refuse the run that a map between equal widths leads to: only its name shows it."""
-    taken, made = names[::-1] if inverse else names
-    if name != made or taken in (made, None):
-        return
-    remedy = "leave out inverse=True" if inverse else "pass inverse=True to go back"
-    message = (
-        f"{name} has the name of the rows that the map leads to, from {taken}: {remedy}, fit a map "
-        f"the other way, or rename {name} if its rows are of the kind of {taken}."
-    )
-    raise ArgumentError(message, inverse=True)
+def _way_back(transform: Transform, *, inverse: bool) -> str:
+    """Return what carries rows the other way."""
+    if inverse:
+        return "leave out inverse=True, or fit a map the other way"
+    _, kind = kind_of(transform)
+    try:
+        kind.backward(transform)
+    except InputError:
+        return (
+            "this map has no inverse, so pass one that leads back, which `upto align --save-back` "
+            "writes"
+        )
+    return "pass inverse=True to go back, or fit a map the other way"
 
 
 def _check_width(transform: Transform, embeddings: Embeddings, *, inverse: bool) -> None:
@@ -271,78 +306,3 @@ def _what_is_written(
         "stored": None if inverse else describe_transform(transform),
         "naming": Naming(features=names) if names else None,
     }
-
-
-def apply_to_files(
-    transform: str | Path | Transform, runs: Run | Sequence[Run], output: str | Path, **options: Any
-) -> tuple[str, ...]:
-    """Apply a transform to one run and write a file, or to several files and write a folder.
-
-    Parameters
-    ----------
-    transform
-        A fitted estimator, or the file it was saved to.
-    runs
-        A run, or a list of files.
-    output
-        The file; for several files, a folder, which is made if needed and in which each keeps its
-        name, or ``folder/*.parquet`` for the same name with another suffix.
-    options
-        Further arguments of `apply_transform`.
-
-    Returns
-    -------
-    tuple of str
-        Notes on anything unexpected, each beginning with its file if there are several.
-
-    Raises
-    ------
-    InputError
-        As `apply_transform`, or if two files would get the same name.
-    """
-    if not isinstance(runs, list | tuple):
-        return apply_transform(transform, runs, output=output, **options)
-    if len(runs) == 1 and not _is_folder_of_outputs(output):
-        return apply_transform(transform, runs[0], output=output, **options)
-    targets = _targets(runs, output)
-    fitted = load_transform(transform) if isinstance(transform, str | Path) else transform
-    given = [each for each in (*runs, transform) if isinstance(each, str | Path)]
-    inputs = [split_key(each)[0] for each in given]
-    # Before the first is carried, which may take hours.
-    check_outputs({str(target): target for target in targets}, inputs)
-    notes = []
-    for run, target in zip(runs, targets, strict=True):
-        found = apply_transform(fitted, run, output=target, **options)
-        notes += [f"{target.name}: {note}" for note in found]
-    return tuple(notes)
-
-
-def _is_folder_of_outputs(output: str | Path) -> bool:
-    path = Path(output).expanduser()
-    return path.stem == "*" or not path.suffix
-
-
-def _targets(runs: Sequence[Run], output: str | Path) -> list[Path]:
-    files = [run for run in runs if isinstance(run, str | Path)]
-    if len(files) < len(runs):
-        message = "several runs are given as files, whose names their outputs keep."
-        raise InputError(message)
-    pattern = Path(output).expanduser()
-    is_pattern = pattern.stem == "*"
-    if not is_pattern and pattern.suffix:
-        message = (
-            f"{output} is one file for {len(runs)} runs: give a folder, or "
-            f"folder/*{pattern.suffix}."
-        )
-        raise InputError(message)
-    folder = pattern.parent if is_pattern else pattern
-    names = [split_key(run)[0].name for run in files]
-    if is_pattern:
-        names = [Path(name).with_suffix(pattern.suffix).name for name in names]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        message = f"two runs would be written to {folder / twice}: rename one of them."
-        raise InputError(message)
-    check_target(folder, folder=True)
-    folder.mkdir(exist_ok=True)
-    return [folder / name for name in names]

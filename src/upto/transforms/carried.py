@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import Embeddings
+from upto.core import Embeddings, InputError
 from upto.core.errors import ArgumentError
+from upto.files.request import listed
 from upto.files.rows import BlockRows
-from upto.files.unfinished_output import UnfinishedOutput, file_facts
+from upto.files.unfinished_output import UnfinishedOutput, changed, file_facts
 from upto.files.write import Writer, plan_output
 from upto.transforms.bad_rows import BadRows, describe_bad_rows
 from upto.transforms.carry import Sink, carry_rows, without_rows
@@ -64,6 +65,30 @@ class Carried:
         return len(self.mapping.target_mean)
 
 
+def is_carried(carried: Carried, source: Path) -> bool:
+    """Return whether the output is there, newer than its source, and has the image of every row.
+
+    Parameters
+    ----------
+    carried
+        What would be written.
+    source
+        The file that the run was read from.
+    """
+    target = Path(carried.output).expanduser()
+    if not (carried.resume and carried.verify and target.exists()):
+        return False
+    if changed(target) <= changed(source):
+        return False
+    plan, _ = plan_output(target, carried.run, carried.width, **carried.options)
+    try:
+        return check_written(
+            plan, target, carried.run, carried.mapping, left_out=[], n_checked=carried.verify
+        )
+    except (InputError, LookupError):
+        return False  # the image of other rows, or by another map
+
+
 def carry_to_file(
     engine: Engine, carried: Carried, advance: Callable[[int], object]
 ) -> tuple[str, ...]:
@@ -95,7 +120,7 @@ def carry_to_file(
         _grow(engine, carried, sink, plan, entry, checked)
     else:
         _write_whole(engine, carried, sink, plan, entry, checked)
-    notes = []
+    notes = [*_not_kept(plan, entry)]
     if sink.bad:
         notes.append(
             describe_bad_rows(carried.run, sink.bad, carried.bad_rows, directed=sink.directed)
@@ -159,6 +184,16 @@ def _write_whole(
 
         sink.put = put
         carry_rows(engine, carried.mapping, sink)
+
+
+def _not_kept(plan: Plan, entry: OutputFormat) -> list[str]:
+    """Return a note on the ids and columns that a format has no room for."""
+    lost = ["the ids"] if plan.like.ids is not None and entry.keeps == "nothing" else []
+    names = [] if entry.keeps == "ids and columns" else [*plan.like.columns]
+    if names:
+        lost.append(f"the column{'s' * (len(names) > 1)} {listed(names, 6)}")
+    kind = f"{plan.path.name} has no room for"
+    return [f"{kind} {' and '.join(lost)} of {plan.like.name}, which it leaves out"] if lost else []
 
 
 def _is_known(run: Embeddings) -> bool:

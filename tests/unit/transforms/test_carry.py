@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from upto import Aligner, RidgeAligner, apply_transform, save_transform
@@ -20,7 +21,7 @@ from upto.core.errors import ArgumentError
 from upto.engines import DaskEngine, ThreadsEngine, TorchEngine
 from upto.files import read_run, unfinished_output
 from upto.files.rows import BlockRows
-from upto.transforms.apply import apply_to_files
+from upto.transforms.several_files import apply_to_files
 
 GROWING = ("out.npy", "out.zarr", "out.parquet/", "out.lance")
 WHOLE = ("out.npz", "out.csv", "out.tsv", "out.parquet", "out.h5ad", "out.h5", "out.faiss")
@@ -99,7 +100,8 @@ def counted(tmp_path, old):
 @pytest.mark.parametrize("output", FORMATS)
 def test_every_format_has_the_images_the_ids_and_the_columns(tmp_path, aligner, old, output):
     needs(output)
-    assert apply_transform(aligner, old, output=f"{tmp_path}/{output}", engine=short(2)) == ()
+    notes = apply_transform(aligner, old, output=f"{tmp_path}/{output}", engine=short(2))
+    assert all("has no room for" in note for note in notes)
     read = read_again(tmp_path, output)
     wanted = aligner.transform(old.rows)
     np.testing.assert_allclose(np.asarray(read), wanted, rtol=1e-6, atol=1e-6)
@@ -128,7 +130,7 @@ def test_bad_rows_are_left_out_or_kept_as_nan(tmp_path, aligner, old, output, po
     bad = [0, 17, 18, 205, N_ROWS - 1]
     rows[bad, [0, 1, 2, 3, 4]] = [np.nan, np.inf, -np.inf, np.nan, np.inf]
     run = Embeddings(rows=rows, name="old", ids=old.ids, columns=old.columns)
-    (note,) = apply_transform(
+    *_, note = apply_transform(
         aligner, run, output=f"{tmp_path}/{output}", bad_rows=policy, engine=short()
     )
     done = {"drop": "left out", "keep": "written as NaN"}[policy]
@@ -518,8 +520,36 @@ def test_several_files_keep_their_names(tmp_path, aligner, old):
     rows = np.array(old.rows)
     rows[3] = np.nan
     np.save(runs[1], rows)
-    notes = apply_to_files(aligner, runs, tmp_path / "new", bad_rows="drop")
+    notes = apply_to_files(aligner, runs, tmp_path / "new", bad_rows="drop", resume=False)
     assert notes == ("b.npy: 1 row of b with NaN or infinite values was left out: row 3",)
+
+
+def test_a_full_disk_without_a_whole_piece_promises_nothing(tmp_path, aligner, old, monkeypatch):
+    pytest.importorskip("lance")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("upto.files.growable_tables.GrowingLance._store", full)
+    with pytest.raises(InputError, match="the disk was full") as caught:
+        apply_transform(aligner, old, output=tmp_path / "out.lance", engine=short())
+    assert str(caught.value).endswith("Free some space or write to another disk.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_columns_of_the_target_are_refused_as_its_direction(tmp_path):
+    rng = np.random.default_rng(0)
+    old = pd.DataFrame(rng.normal(size=(200, 6)), columns=[f"x{number}" for number in range(6)])
+    new = pd.DataFrame(rng.normal(size=(200, 4)), columns=[f"x{number}" for number in range(4)])
+    one_way = RidgeAligner().fit(old, new)
+    with pytest.raises(InputError, match="this map has no inverse, so pass one that leads back"):
+        apply_transform(one_way, new, output=tmp_path / "out.npy")
+    named = new.set_axis(list("abcd"), axis=1)
+    both_ways = Aligner("affine").fit(old.iloc[:, :4], named)
+    said = "has the columns of the rows that the map leads to: pass inverse=True to go back"
+    with pytest.raises(InputError, match=said):
+        apply_transform(both_ways, named, output=tmp_path / "out.npy")
+    apply_transform(both_ways, named, output=tmp_path / "out.npy", inverse=True)
 
 
 @pytest.mark.parametrize("output", [*GROWING, "out.parquet", "out.h5ad", "out.faiss"])

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from upto.cli.output import Output
 
 _NOT_WITH_MAP = (
-    "ids",
     "up_to",
     "metric",
     "at",
@@ -91,7 +90,7 @@ _METRICS = ("cosine", "inner-product", "euclidean")
     "-o",
     "--output",
     "file",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     help="File for the carried rows; its suffix sets the format. A folder for several files.",
 )
 @click.option(
@@ -105,7 +104,8 @@ _METRICS = ("cosine", "inner-product", "euclidean")
     type=click.Choice(["refuse", "drop", "keep"]),
     default="refuse",
     show_default=True,
-    help="What to do with rows of INDEX that have NaN or infinite values.",
+    help="What to do with rows of INDEX that have NaN or infinite values; such rows of OLD and NEW "
+    "are left out unless refused.",
 )
 @click.option(
     "--verify",
@@ -155,7 +155,7 @@ def command(
     output: Output,
     old: str | None,
     new: str | None,
-    file: Path | None,
+    file: str | None,
     saved: Path | None,
     inverse: bool,
     **options: Any,
@@ -174,7 +174,8 @@ def command(
     carrying = {name: options.pop(name) for name in ("bad_rows", "verify", "resume")}
     if saved is not None:
         _refuse_options_of_a_fit(old)
-        _carry(output, saved, options["apply"], file, inverse=inverse, **carrying)
+        apply, ids = options["apply"], options["ids"]
+        _carry(output, saved, apply, file, ids=ids, inverse=inverse, **carrying)
         return
     if old is None or new is None:
         message = "give OLD and NEW, or a saved map with --map."
@@ -192,7 +193,7 @@ def _align(
     output: Output,
     old: str,
     new: str,
-    file: Path | None,
+    file: str | None,
     carrying: dict[str, Any],
     *,
     ids: str | None,
@@ -206,16 +207,19 @@ def _align(
 ) -> None:
     from upto.transforms.save import check_transform_path
 
-    _check_places(output, apply, file, report=report, save=save, save_back=save_back)
+    places = {"report": report, "save": save, "save_back": save_back}
+    _check_places(output, apply, file, read=(old, new), **places)
     for path in (save, save_back):
         if path is not None:
             check_transform_path(path)
     import upto
-    from upto.files import read_runs
 
     result = upto.align(
-        *read_runs((old, new), ids=ids),
+        old,
+        new,
+        ids=ids,
         apply=apply or None,
+        bad_rows=carrying["bad_rows"],
         seed=output.seed,
         engine=output.engine,
         progress=output.watcher(),
@@ -235,21 +239,21 @@ def _align(
             upto.save_transform(path, result.aligner(back=back))
             output.say(f"wrote {path}")
     if file is not None:
-        _carry(output, result.aligner(), apply, file, **carrying)
+        _carry(output, result.aligner(), apply, file, ids=ids, **carrying)
 
 
 def _carry(
     output: Output,
     transform: Any,
     apply: tuple[str, ...],
-    file: Path | None,
+    file: str | None,
     **options: Any,
 ) -> None:
     if not apply or file is None:
         message = "give the rows to carry with --apply, and -o FILE for the carried ones."
         raise click.UsageError(message)
-    _check_places(output, apply, file)
-    from upto.transforms.apply import apply_to_files
+    _check_places(output, apply, file, read=(transform,) if isinstance(transform, Path) else ())
+    from upto.transforms.several_files import apply_to_files
 
     remarks = apply_to_files(
         transform,
@@ -266,16 +270,26 @@ def _carry(
 def _check_places(
     output: Output,
     apply: tuple[str, ...],
-    file: Path | None,
+    file: str | None,
     *,
+    read: tuple[str | Path, ...] = (),
     report: Path | None = None,
     **others: Path | None,
 ) -> None:
-    output.check(page=report, rows=("-o", file), **others)
-    if file is not None and len(apply) == 1:
-        from upto.files import check_output
+    from upto.cli.output import files_of
+    from upto.core.files import check_outputs
+    from upto.transforms.several_files import check_targets, is_folder_for
 
-        check_output(file, inputs=apply)
+    if file is None or not is_folder_for(apply, file):
+        output.check(page=report, rows=("-o", file), **others)
+        if file is not None:
+            check_targets(apply, file)
+        return
+    output.check(page=report, rows=("", None), **others)
+    inputs = [each for given in read for each in files_of(str(given))]
+    targets = check_targets(apply, file, inputs=inputs)
+    written = {f"--{name}": path for name, path in {"report": report, **others}.items()}
+    check_outputs({**written, **{str(target): target for target in targets}}, ())
 
 
 def _refuse_options_of_a_fit(old: str | None) -> None:

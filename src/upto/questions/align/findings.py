@@ -94,4 +94,13 @@ RULES = (
         remedy="Keep carried and new rows in two indexes until all are embedded again, and switch "
         "at once.",
     ),
+    Rule(
+        code="UP110",
+        title="pairs left out",
+        severity="note",
+        meaning="Some matched rows have NaN or infinite values or, under the cosine, length zero, "
+        "and bad rows were not to be refused.",
+        matters="Maps are neither fitted to these pairs nor judged on them.",
+        remedy="Embed these samples again, if they should count.",
+    ),
 )

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from upto.core import Embeddings, Finding, InputError
 from upto.core.array_types import Float
+from upto.core.errors import ArgumentError
 from upto.evidence.split import find_keys, hold_out, take_rows
 from upto.files import match_rows
+from upto.files.request import listed
 from upto.files.survey import place_runs, survey_runs
 from upto.measures import diameter
+from upto.transforms.bad_rows import flaws
+from upto.transforms.carry import without_rows
 
 if TYPE_CHECKING:
-    from upto.engines.base import Engine
+    from numpy.typing import NDArray
+
+    from upto.engines.base import Arrays, Engine
+    from upto.transforms.bad_rows import BadRows
 
 MOST_JUDGED = 20_000
 """Largest number of held-out rows that are searched."""
 MOST_FITTED, MOST_VALUES = 50_000, 2**26
 """Largest numbers of fitted rows, and of their values in each space."""
 LEAST_PAIRS = 50
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -51,9 +60,16 @@ class Pairs:
 
 
 def find_pairs(
-    engine: Engine, old: Embeddings, new: Embeddings, *, held_out: float, metric: str, seed: int
+    engine: Engine,
+    old: Embeddings,
+    new: Embeddings,
+    *,
+    held_out: float,
+    metric: str,
+    bad_rows: BadRows = "refuse",
+    seed: int,
 ) -> Pairs:
-    """Match rows by ids or position, and hold out some at random.
+    """Match rows by ids or position, leave out bad ones, and hold out some at random.
 
     Raises
     ------
@@ -61,6 +77,7 @@ def find_pairs(
         If the rows cannot be matched or used, or are too few.
     """
     runs, findings = match_rows((old, new))
+    runs, left_out = _without_bad(engine, runs, bad_rows, directed=metric == "cosine")
     if runs[0].n_samples < LEAST_PAIRS:
         message = (
             f"{old.name} and {new.name} share {runs[0].n_samples} rows, and at least {LEAST_PAIRS} "
@@ -84,8 +101,6 @@ def find_pairs(
             judged=take_rows(engine, run.rows, judged),
             diameter=0.0,
         )
-        if metric == "cosine":
-            _refuse_zeros(run, side)
         extent = diameter(engine, run.rows, found.mean, side.judged[:2048])
         sides.append(Side(run=run, fitted=side.fitted, judged=side.judged, diameter=extent.value))
     return Pairs(
@@ -93,7 +108,7 @@ def find_pairs(
         new=sides[1],
         n_pairs=runs[0].n_samples,
         n_held_out=split.n_held_out,
-        findings=tuple(_about_ids(findings, old, new)),
+        findings=(*_about_ids(findings, old, new), *left_out),
     )
 
 
@@ -105,11 +120,47 @@ def _about_ids(findings: tuple[Finding, ...], old: Embeddings, new: Embeddings) 
     return [each for each in findings if each.code != "UP006" or not known]
 
 
-def _refuse_zeros(run: Embeddings, side: Side) -> None:
-    count = sum(int(np.count_nonzero(~np.any(rows, axis=1))) for rows in (side.fitted, side.judged))
-    if count:
+def _without_bad(
+    engine: Engine, runs: tuple[Embeddings, ...], policy: BadRows, *, directed: bool
+) -> tuple[tuple[Embeddings, ...], list[Finding]]:
+    """Leave out pairs of which a row is not finite or, if rows are directed, has no direction."""
+    found = [np.flatnonzero(_bad(engine, run, directed=directed)).tolist() for run in runs]
+    bad = sorted({row for each in found for row in each})
+    if not bad:
+        return runs, []
+    said = "; ".join(
+        f"{run.name} has {len(each)} row{'s' * (len(each) > 1)} {flaws(directed=directed)}: "
+        f"{_listed(run, each)}"
+        for run, each in zip(runs, found, strict=True)
+        if each
+    )
+    if policy == "refuse":
         message = (
-            f"{count} of the rows of {run.name} have length zero, and no cosine with any other: "
-            "drop them, or choose another metric."
+            f"{said}. Repair them, or pass bad_rows='drop' to leave out "
+            f"{'this pair' if len(bad) == 1 else f'these {len(bad)} pairs'}."
         )
+        raise ArgumentError(message, bad_rows="drop")
+    message = f"{len(bad)} of {runs[0].n_samples} pairs, because {said}."
+    if len(bad) == runs[0].n_samples:
+        message = f"no pair is left: {said}."
         raise InputError(message)
+    kept = tuple(without_rows(run, bad) for run in runs)
+    return kept, [Finding(code="UP110", message=message)]
+
+
+def _bad(engine: Engine, run: Embeddings, *, directed: bool) -> NDArray[np.bool_]:
+    flagged = engine.map_blocks(partial(_flag, directed=directed), engine.place(run.rows))
+    return np.asarray(flagged)[:, 0] > 0
+
+
+def _flag(xp: Any, x: Any, *, directed: bool) -> Arrays:
+    """Return 1 for each row that is not finite, or not zero if rows are directed."""
+    is_bad = ~xp.all(xp.isfinite(x), axis=1)
+    if directed:
+        is_bad = is_bad | xp.all(x == 0, axis=1)
+    return (xp.astype(is_bad, xp.float32)[:, None],)
+
+
+def _listed(run: Embeddings, rows: list[int]) -> str:
+    known = [f"row {row}" if run.ids is None else f"id {run.ids[row]}" for row in rows[:_NAMED]]
+    return listed(known, _NAMED) + (f" and {len(rows) - _NAMED} more" if rows[_NAMED:] else "")

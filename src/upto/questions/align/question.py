@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from upto.core import (
 from upto.core.arguments import check_fraction, check_whole
 from upto.core.provenance import UNRECORDED
 from upto.engines import choose_engine
-from upto.files import check_output
-from upto.files.accept import single_run, take_runs
+from upto.files.accept import take_runs
 from upto.measures.nearest import METRICS, Metric
+from upto.questions.align.carried_index import column_of_ids, find_index, parts_of, size_of
 from upto.questions.align.carriers import Carrier, fit_carrier, names_to_try
 from upto.questions.align.growth import index_sizes, learning_curve, pair_counts
 from upto.questions.align.judged import Searching, choose, judge
@@ -29,14 +28,14 @@ from upto.questions.align.pairs import find_pairs
 from upto.questions.align.result import BACK, AlignResult
 from upto.questions.align.text import advise, remarks, verdict
 from upto.questions.align.unlike import length_correlation, share_unlike
-from upto.transforms.apply import apply_to_files
 from upto.transforms.bad_rows import check_bad_rows
-from upto.transforms.coordinate_names import places_among
 from upto.transforms.save import check_transform_path, save_transform
+from upto.transforms.several_files import apply_to_files, check_targets
 from upto.transforms.spot_check import check_verify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import ArrayLike
 
@@ -110,7 +109,7 @@ def align(
     bad_rows, verify, resume
         How the index is carried, as in `apply_transform`: what is done with rows that have NaN or
         infinite values, how many carried rows are compared with the source, and whether unfinished
-        work is continued.
+        work is continued. Unless bad rows are refused, pairs with such a row are left out.
     save, save_back
         Files (``.safetensors``) for the chosen map, and for the one that carries queries back.
     seed
@@ -158,14 +157,22 @@ def align(
         message = f"old and new are two runs, but {len(taken)} were given: name one of each."
         raise InputError(message)
     first, second = taken
-    index = _index(first, second, apply)
+    index = find_index(first, second, apply, ids)
     widths = {"old_width": first.n_features, "new_width": second.n_features}
     names = names_to_try(up_to, n_fitted=0, **widths)
     with progress.task("match and read the pairs", 1) as advance:
-        pairs = find_pairs(engine, first, second, held_out=held_out, metric=metric, seed=seed)
+        pairs = find_pairs(
+            engine,
+            first,
+            second,
+            held_out=held_out,
+            metric=metric,
+            bad_rows=bad_rows,
+            seed=seed,
+        )
         advance(1)
     is_size_known = bool(index) or index_size is not None
-    index_size = _size_of(index, pairs.n_pairs, index_size)
+    index_size = size_of(index, pairs.n_pairs, index_size)
     names = names_to_try(up_to, n_fitted=pairs.n_fitted, **widths)
     wanted, left_out = _counts(at, len(pairs.new.judged))
     decides = 10 if 10 in wanted else wanted[0]
@@ -242,8 +249,9 @@ def align(
     if output is not None:
         apply_to_files(
             result.aligner(),
-            apply,
+            parts_of(apply),
             output=output,
+            ids=column_of_ids(ids),
             bad_rows=bad_rows,
             verify=verify,
             resume=resume,
@@ -310,55 +318,8 @@ def _check_outputs(
     for path in maps.values():
         if path is not None:
             check_transform_path(path)
-    if output is not None and len(parts := _parts(apply)) == 1:
-        check_output(output, inputs=[each for each in parts if isinstance(each, str | Path)])
-
-
-def _size_of(index: Sequence[Embeddings], n_pairs: int, asked: int | None) -> int:
-    """Return the number of rows of the index, by default those that are known of."""
-    known = sum(part.n_samples for part in index) or n_pairs
-    if asked is not None and asked < known:
-        message = (
-            f"index_size is {asked}, but the index has at least the {known:,} rows that were "
-            f"given: pass {known} or more, or leave it out."
-        )
-        raise InputError(message)
-    return asked or known
-
-
-def _index(old: Embeddings, new: Embeddings, apply: Any) -> tuple[Embeddings, ...]:
-    """Return the parts of the index; without any, `old` if not all of its rows were embedded."""
-    if apply is None:
-        return (old,) if old.n_samples > new.n_samples else ()
-    parts = tuple(single_run(part, "align") for part in _parts(apply))
-    for part in parts:
-        if part.origin is not None and part.origin == new.origin != old.origin:
-            message = (
-                f"{part.name} has the rows of the new model, which need not be carried: give the "
-                "index that the old model made."
-            )
-            raise InputError(message)
-        if part.n_features != old.n_features:
-            message = (
-                f"the index {part.name} has {part.n_features} coordinates, but {old.name} has "
-                f"{old.n_features}: give the index that the old model made"
-            )
-            if part.n_features == new.n_features:
-                message += f", not one of {new.name}, whose width this is"
-            message += "."
-            raise InputError(message)
-        # Other columns are refused before anything is fitted.
-        places_among(old.features, part.features, part.name)
-    return parts
-
-
-def _parts(apply: Any) -> Sequence[Any]:
-    """Return the parts of an index; a list of numbers is one part."""
-    if isinstance(apply, list | tuple) and apply:
-        first = apply[0]
-        if isinstance(first, str | Path | Embeddings) or len(getattr(first, "shape", ())) == 2:
-            return apply
-    return (apply,)
+    if output is not None:
+        check_targets(parts_of(apply), output)
 
 
 def _counts(at: Sequence[int], n_rows: int) -> tuple[list[int], list[Finding]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,8 @@ from upto.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from upto.cli.output import Output
 
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     "file",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     help="File for the shared space; its suffix determines the format.",
 )
 @click.option(
@@ -52,7 +53,7 @@ def command(
     *,
     output: Output,
     runs: tuple[str, ...],
-    file: Path | None,
+    file: str | None,
     ids: str | None,
     strict: bool,
     report: Path | None,

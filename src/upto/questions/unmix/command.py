@@ -47,7 +47,7 @@ _NOT_WITH_APPLY = (
     "-o",
     "--output",
     "file",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     help="File for the components; the suffix sets the format.",
 )
 @components_option
@@ -140,7 +140,7 @@ def command(
     *,
     output: Output,
     run: str,
-    file: Path | None,
+    file: str | None,
     transform: Path | None,
     inverse: bool,
     **options: Any,
@@ -167,7 +167,7 @@ def command(
         _fit(output, run, file, **options)
 
 
-def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inverse: bool) -> None:
+def _apply(output: Output, run: str, file: str | None, transform: Path, *, inverse: bool) -> None:
     if file is None:
         message = "give -o FILE for the transformed rows."
         raise click.UsageError(message)
@@ -192,7 +192,7 @@ def _apply(output: Output, run: str, file: Path | None, transform: Path, *, inve
 def _fit(
     output: Output,
     run: str,
-    file: Path | None,
+    file: str | None,
     *,
     save: Path | None,
     resume: bool,
@@ -201,7 +201,7 @@ def _fit(
     **options: Any,
 ) -> None:
     _check_places(output, run, file, save, report)
-    checkpoint = Path(f"{file or save}.checkpoint")
+    checkpoint = _checkpoint_of(file, save)
     if resume and not checkpoint.exists():
         from upto.core import InputError
 
@@ -233,8 +233,13 @@ def _fit(
         check_strictly(result)
 
 
+def _checkpoint_of(file: str | None, save: Path | None) -> Path:
+    # A name that ends in a slash is that of a folder, beside which the checkpoint is.
+    return Path(f"{Path(file or str(save))}.checkpoint")
+
+
 def _check_places(
-    output: Output, run: str, file: Path | None, save: Path | None, report: Path | None
+    output: Output, run: str, file: str | None, save: Path | None, report: Path | None
 ) -> None:
     if file is None and save is None:
         message = "give -o FILE for the components, --save FILE for the transform, or both."
@@ -242,7 +247,7 @@ def _check_places(
     from upto.files import check_output
     from upto.transforms.save import check_transform_path
 
-    checkpoint = Path(f"{file or save}.checkpoint")
+    checkpoint = _checkpoint_of(file, save)
     output.check(page=report, rows=("-o", file), save=save, checkpoint=checkpoint)
     if file is not None:
         check_output(file)
