@@ -161,6 +161,7 @@ def following_text(page: Path, block: Block) -> str | None:
 
 
 LONG = (
+    "README",
     "two-seeds",
     "are-my-models",
     "align",
@@ -173,6 +174,8 @@ LONG = (
     "file-formats",
     "gallery",
     "papers",
+    "UP097",
+    "UP103",
     "notebooks",
     "diversity",
     "mixture",

@@ -13,7 +13,7 @@ def test_the_index_of_findings_is_up_to_date():
     )
 
 
-LONG = ("UP070", "UP080")
+LONG = ("UP070", "UP080", "UP097", "UP103")
 CODES = [pytest.param(code, marks=pytest.mark.slow) if code in LONG else code for code in RULES]
 
 

@@ -103,6 +103,7 @@ def test_there_is_no_inverse(rows, fitted):
         fitted.inverse_transform(rows[1])
 
 
+@pytest.mark.slow
 def test_a_fitted_network_is_applied_without_torch(tmp_path, rows, fitted):
     from upto import save_transform
 

@@ -49,6 +49,7 @@ def test_affine_images_of_a_density_have_no_distance_and_units_count_only_unscal
     assert len(scaled) == 6
 
 
+@pytest.mark.slow
 def test_the_tiny_study_measures_all_it_names():
     settings = {"n_runs": 2, "epochs": 10}
     result = run_study("pinwheel", size="tiny", settings=settings)

@@ -50,6 +50,7 @@ def test_the_decoder_is_injective_and_piecewise_affine(rng):
     assert np.median(np.abs(bent)) < 1e-12
 
 
+@pytest.mark.slow
 def test_the_tiny_study_measures_all_it_names():
     result = run_study("side-information", size="tiny")
     by_name = {each.name: each.measured for each in result.quantities}
