@@ -365,7 +365,7 @@ def test_rows_are_held_out_one_by_one_copies_too():
 def test_rows_without_a_direction_are_refused_under_the_cosine(rng):
     old, new = upgrade(rng, 200)
     old[7] = 0
-    with pytest.raises(upto.InputError, match="old has 1 row .*of length zero: row 7"):
+    with pytest.raises(upto.InputError, match=r"old has 1 row .*of length zero: row 7"):
         upto.align(old, new, up_to="ridge")
     assert upto.align(old, new, up_to="ridge", metric="euclidean").n_pairs == 200
 
