@@ -173,4 +173,4 @@ def test_the_tiny_study_needs_no_data_and_finds_what_we_expect():
     assert by_name["simulated: recall@10, drift 0"].measured.value == 1.0
     assert by_name["carried"].measured.value == 0.0
     assert all(each.meets in (None, "yes", "open") for each in result.quantities)
-    assert by_name["excerpt: back@10 by the best map of Drift-Adapter"].bears_out == "no"
+    assert by_name["excerpt: back@10 by the best map of Drift-Adapter"].measured.value < 0.9
