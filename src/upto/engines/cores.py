@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -24,8 +25,16 @@ def n_cores() -> int:
     return os.cpu_count() or 1
 
 
-@cache
+_WITH_BLAS = ("scipy.linalg", "faiss")
+"""Modules that load a BLAS of their own, perhaps after the first limit was set."""
+
+
 def _controller() -> ThreadpoolController:
+    return _found(tuple(name in sys.modules for name in _WITH_BLAS))
+
+
+@cache
+def _found(_loaded: tuple[bool, ...]) -> ThreadpoolController:
     # Finding the libraries of a process takes as long as a pass over few rows.
     return ThreadpoolController()
 

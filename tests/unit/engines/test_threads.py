@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -334,6 +337,23 @@ def test_limits_of_threads_that_end_in_any_order_are_lifted(two_blas_threads):
     assert set(n_blas_threads()) == {1}
     second.__exit__(None, None, None)
     assert n_blas_threads() == before
+
+
+def test_a_blas_that_is_loaded_later_is_limited_too():
+    pytest.importorskip("faiss", reason="it loads a BLAS of its own")
+    code = """
+from threadpoolctl import threadpool_info
+from upto.engines.cores import one_blas_thread
+with one_blas_thread():
+    pass
+import faiss
+with one_blas_thread():
+    print({each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"})
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "{1}"
 
 
 def test_the_smallest_limit_holds(two_blas_threads):
