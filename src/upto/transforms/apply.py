@@ -125,9 +125,16 @@ def apply_transform(
         verify=verify,
         resume=resume,
     )
+    return (*notes, *write_carried(carried, engine=engine, progress=progress))
+
+
+def write_carried(
+    carried: Carried, *, engine: Engine | str | None, progress: Progress | bool | None
+) -> tuple[str, ...]:
+    """Write what `what_to_carry` returned, and return notes on anything unexpected."""
     engine, progress = choose_engine(engine), choose_progress(progress)
     with progress.task("apply", carried.run.n_samples) as advance:
-        return (*notes, *carry_to_file(engine, carried, advance))
+        return carry_to_file(engine, carried, advance)
 
 
 def what_to_carry(

@@ -10,7 +10,7 @@ from upto.core.files import check_outputs, check_target
 from upto.files import check_output
 from upto.files.request import listed, split_key
 from upto.files.write import check_format
-from upto.transforms.apply import apply_transform, what_to_carry
+from upto.transforms.apply import apply_transform, what_to_carry, write_carried
 from upto.transforms.carried import is_carried
 from upto.transforms.save import load_transform
 
@@ -140,12 +140,10 @@ def _carry(
     progress: Progress | bool | None = None,
     **options: Any,
 ) -> tuple[str, ...]:
-    carried, _ = what_to_carry(transform, run, target, **options)
+    carried, notes = what_to_carry(transform, run, target, **options)
     if is_carried(carried, split_key(run)[0]):
         return ("was there, newer than its source, and was not carried again",)
-    return apply_transform(
-        transform, run, output=target, engine=engine, progress=progress, **options
-    )
+    return (*notes, *write_carried(carried, engine=engine, progress=progress))
 
 
 def _targets(runs: Sequence[Run], output: str | Path) -> list[Path]:

@@ -77,14 +77,16 @@ def find_pairs(
         If the rows cannot be matched or used, or are too few.
     """
     runs, findings = match_rows((old, new))
-    runs, left_out = _without_bad(engine, runs, bad_rows, directed=metric == "cosine")
+    placed = place_runs(engine, runs)
+    kept, left_out = _without_bad(engine, runs, placed, bad_rows, directed=metric == "cosine")
+    if left_out:
+        runs, placed = kept, place_runs(engine, kept)
     if runs[0].n_samples < LEAST_PAIRS:
         message = (
             f"{old.name} and {new.name} share {runs[0].n_samples} rows, and at least {LEAST_PAIRS} "
             "are needed to fit a map and judge it: embed more of the same samples with both models."
         )
         raise InputError(message)
-    placed = place_runs(engine, runs)
     surveys = survey_runs(engine, placed)
     # Row by row, copies too: then held-out rows are to fitted ones as other rows of the index are,
     # and as dense. Topics held out whole would be searched among too few others.
@@ -95,14 +97,16 @@ def find_pairs(
     judged = split.first_rows(MOST_JUDGED, 1)
     sides = []
     for run, found in zip(placed, surveys, strict=True):
-        side = Side(
-            run=run,
-            fitted=take_rows(engine, run.rows, fitted),
-            judged=take_rows(engine, run.rows, judged),
-            diameter=0.0,
+        rows = take_rows(engine, run.rows, judged)
+        extent = diameter(engine, run.rows, found.mean, rows[:2048])
+        sides.append(
+            Side(
+                run=run,
+                fitted=take_rows(engine, run.rows, fitted),
+                judged=rows,
+                diameter=extent.value,
+            )
         )
-        extent = diameter(engine, run.rows, found.mean, side.judged[:2048])
-        sides.append(Side(run=run, fitted=side.fitted, judged=side.judged, diameter=extent.value))
     return Pairs(
         old=sides[0],
         new=sides[1],
@@ -121,10 +125,15 @@ def _about_ids(findings: tuple[Finding, ...], old: Embeddings, new: Embeddings) 
 
 
 def _without_bad(
-    engine: Engine, runs: tuple[Embeddings, ...], policy: BadRows, *, directed: bool
+    engine: Engine,
+    runs: tuple[Embeddings, ...],
+    placed: tuple[Embeddings, ...],
+    policy: BadRows,
+    *,
+    directed: bool,
 ) -> tuple[tuple[Embeddings, ...], list[Finding]]:
     """Leave out pairs of which a row is not finite or, if rows are directed, has no direction."""
-    found = [np.flatnonzero(_bad(engine, run, directed=directed)).tolist() for run in runs]
+    found = [np.flatnonzero(_bad(engine, run, directed=directed)).tolist() for run in placed]
     bad = sorted({row for each in found for row in each})
     if not bad:
         return runs, []
@@ -149,12 +158,12 @@ def _without_bad(
 
 
 def _bad(engine: Engine, run: Embeddings, *, directed: bool) -> NDArray[np.bool_]:
-    flagged = engine.map_blocks(partial(_flag, directed=directed), engine.place(run.rows))
+    flagged = engine.map_blocks(partial(_flag, directed=directed), run.rows)
     return np.asarray(flagged)[:, 0] > 0
 
 
 def _flag(xp: Any, x: Any, *, directed: bool) -> Arrays:
-    """Return 1 for each row that is not finite, or not zero if rows are directed."""
+    """Return 1 for each row that is not finite or, if rows are directed, is zero."""
     is_bad = ~xp.all(xp.isfinite(x), axis=1)
     if directed:
         is_bad = is_bad | xp.all(x == 0, axis=1)
