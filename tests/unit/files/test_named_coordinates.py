@@ -8,6 +8,7 @@ import pytest
 
 import upto
 from upto.core import InputError
+from upto.files.accept import with_column
 from upto.files.named_coordinates import refuse_coordinate_of, take_out
 from upto.questions.batches.remove_batch import keep_biology
 
@@ -95,10 +96,14 @@ def test_other_coordinates_are_not_taken_for_the_values():
     some = half.copy()
     some[-1] = 1 - some[-1]
     rows = np.column_stack([ROWS, counts, np.zeros(N), some, half * 0.5 + 0.1])
-    (run,) = (upto.as_embeddings(rows),)
-    refuse_coordinate_of(half, [run], "labels")
+    run = upto.as_embeddings(rows)
+    name, (kept,) = with_column(half, (run,), "labels", "given")
+    np.testing.assert_array_equal(kept.columns[name], half)
+    assert kept.n_features == run.n_features
     # Every row has a value of its own, and so has every coordinate.
-    refuse_coordinate_of(np.arange(N).astype(str), [upto.as_embeddings(np.argsort(rows, 0))], "x")
+    own, distinct = np.arange(N).astype(str), upto.as_embeddings(np.argsort(rows, 0))
+    name, (kept,) = with_column(own, (distinct,), "labels", "given")
+    np.testing.assert_array_equal(kept.columns[name], own)
 
 
 def test_values_far_apart_in_the_file_are_told_from_a_constant_beginning(monkeypatch):

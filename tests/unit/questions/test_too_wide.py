@@ -48,7 +48,8 @@ def test_every_further_run_takes_memory(monkeypatch):
 def test_narrow_further_runs_take_little(monkeypatch):
     remember(monkeypatch, 40)
     narrow = [rows[:, :4] for rows in ROWS[2:]]
-    upto.compare(*ROWS[:2], *narrow, ica=False, up_to="affine", permutations=19)
+    result = upto.compare(*ROWS[:2], *narrow, ica=False, up_to="affine", permutations=19)
+    assert [run.n_features for run in result.runs] == [40, 40, 4, 4, 4, 4]
 
 
 def test_a_limit_of_the_process_counts_as_the_memory(monkeypatch):

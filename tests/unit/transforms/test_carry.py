@@ -29,13 +29,6 @@ FORMATS = (*GROWING, *WHOLE, "out.safetensors")
 N_ROWS = 400
 
 
-@pytest.fixture(scope="module")
-def aligner() -> Aligner:
-    rng = np.random.default_rng(0)
-    source = rng.laplace(size=(200, 6))
-    return Aligner("affine").fit(source, source @ rng.normal(size=(6, 9)) + 3)
-
-
 @pytest.fixture
 def old(rng) -> Embeddings:
     return Embeddings(

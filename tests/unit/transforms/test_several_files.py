@@ -8,19 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from upto import Aligner, apply_transform
+from upto import apply_transform
 from upto.core import Embeddings, InputError
 from upto.files import read_run
 from upto.transforms.several_files import apply_to_files, check_targets
 
 N_ROWS = 400
-
-
-@pytest.fixture(scope="module")
-def aligner() -> Aligner:
-    rng = np.random.default_rng(0)
-    source = rng.laplace(size=(200, 6))
-    return Aligner("affine").fit(source, source @ rng.normal(size=(6, 9)) + 3)
 
 
 @pytest.fixture
