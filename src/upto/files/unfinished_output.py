@@ -262,7 +262,7 @@ class UnfinishedOutput:
             return self._grown.n_rows, self._plan.shape[0]
 
         def kept() -> str:
-            # Some formats are kept in pieces, of which the first may not be whole yet.
+            # A format that is kept in pieces may not have finished the first one.
             return _CONTINUES if self._grown.settled[0] else ""
 
         with failures_reported(self._plan.path, written, kept):

@@ -133,8 +133,8 @@ LEVELS = (
 class Guarantee:
     """A level, the assumptions it needs, and those it still lacks: none if it is reached.
 
-    Of several sufficient sets of assumptions, `needs` is the one of which the fewest fail; among
-    those, the one that lacks the fewest.
+    Several sets of assumptions may suffice. `needs` is the set with the fewest that fail and, if
+    that is equal, with the fewest that are lacking.
     """
 
     level: Level
