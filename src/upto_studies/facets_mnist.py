@@ -12,24 +12,21 @@ from upto.core import InputError, random_stream
 from upto.core.array_types import Float
 from upto.datasets import read_image_set
 from upto_studies.digit_images import DigitImages, take_digits
+from upto_studies.facet_codes import NAMING_ROWS, Evaluated, train_runs
 from upto_studies.facet_figures import facet_panels
 from upto_studies.facet_pairs import FacetPair, compared_runs, named_share
 from upto_studies.facet_tables import facet_tables, measured_of, said_of
 from upto_studies.outcome import Outcome
-from upto_studies.train.mixtures.facet_training import FacetCodes, FacetRun, train_facets
-from upto_studies.train.mixtures.facets import FacetModel
-from upto_studies.train.mixtures.fade_in import FacetTraining
-from upto_studies.train.softmax_members import device_title
+from upto_studies.train.mixtures.facet_training import FacetCodes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from upto_studies.outcome import Work
 
 Count = Annotated[int, Meta(ge=1)]
 Counts = Annotated[list[Count], Meta(min_length=1)]
 Activation = Literal["ReLU", "LeakyReLU"]
-
-_NAMING_ROWS = 10_000
-"""The most training images that name clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +117,8 @@ def run(settings: Settings, work: Work) -> Outcome:
         message = "an activation is named twice: name each once."
         raise InputError(message)
     images = _images(settings, work)
-    members = _start(settings, work, images)
-    before = [members.evaluate(rows) for rows in (images.held_rows, images.rows[:_NAMING_ROWS])]
-    train_facets(
-        members,
-        checkpoint=work.folder / "facets.safetensors",
-        resume=work.resume,
-        progress=work.progress,
-    )
-    after = [members.evaluate(rows) for rows in (images.held_rows, images.rows[:_NAMING_ROWS])]
-    kept = _kept(settings, members)
+    trained = train_runs(settings, work, images)
+    kept = _kept(settings, trained.diverged)
     n_pairs = sum(
         count * (count - 1) // 2
         for own in kept
@@ -140,23 +129,26 @@ def run(settings: Settings, work: Work) -> Outcome:
         for name, own in zip(settings.activations, kept, strict=True):
             pairs, first_pairs = (
                 compared_runs(
-                    codes[0], some, n_rows=settings.n_compared, seed=work.seed, advance=advance
+                    stage.codes, some, n_rows=settings.n_compared, seed=work.seed, advance=advance
                 )
-                for codes, some in ((after, own), (before, own[: settings.n_untrained]))
+                for stage, some in (
+                    (trained.after, own),
+                    (trained.before, own[: settings.n_untrained]),
+                )
             )
             groups.append(
                 Activated(
                     name=name,
                     runs=own,
                     n_diverged=settings.n_runs - len(own),
-                    codes=after[0],
-                    first_codes=before[0],
+                    codes=trained.after.codes,
+                    first_codes=trained.before.codes,
                     pairs=pairs,
                     first_pairs=first_pairs,
-                    accuracies=_accuracies(after, images, own, work.seed),
-                    first_accuracies=_accuracies(before, images, own, work.seed),
-                    errors=members.errors[:, own],
-                    divergences=members.divergences[:, :, own],
+                    accuracies=_accuracies(trained.after, images, own, work.seed),
+                    first_accuracies=_accuracies(trained.before, images, own, work.seed),
+                    errors=trained.errors[:, own],
+                    divergences=trained.divergences[:, :, own],
                 )
             )
     measured = measured_of(groups)
@@ -165,7 +157,7 @@ def run(settings: Settings, work: Work) -> Outcome:
         says=said_of(groups, images.name),
         tables=facet_tables(groups),
         panels=facet_panels(groups),
-        device=device_title(work.device),
+        device=trained.device,
     )
 
 
@@ -177,43 +169,13 @@ def _images(settings: Settings, work: Work) -> DigitImages:
     )
 
 
-def _start(settings: Settings, work: Work, images: DigitImages) -> FacetRun:
-    leaks = {"ReLU": 0.0, "LeakyReLU": settings.leak}
-    seeds = [
-        int(random_stream(work.seed, "runs", name, str(number)).integers(2**31))
-        for name in settings.activations
-        for number in range(settings.n_runs)
-    ]
-    return FacetRun(
-        FacetModel(
-            n_inputs=images.rows.shape[1],
-            dimensions=tuple(settings.dimensions),
-            n_clusters=tuple(settings.n_clusters),
-            encoder=tuple(settings.encoder),
-            rungs=tuple(settings.rungs),
-            decoder=tuple(settings.decoder),
-        ),
-        images.rows,
-        seeds=seeds,
-        leaks=np.repeat([leaks[name] for name in settings.activations], settings.n_runs).tolist(),
-        training=FacetTraining(
-            epochs=tuple(settings.epochs),
-            fade_in_steps=settings.fade_in_steps,
-            batch_rows=settings.batch_rows,
-            learning_rate=settings.learning_rate,
-            start_rows=settings.start_rows,
-        ),
-        device=work.device,
-    )
-
-
-def _kept(settings: Settings, members: FacetRun) -> list[list[int]]:
+def _kept(settings: Settings, diverged: NDArray[np.bool_]) -> list[list[int]]:
     """Return the members of each activation that did not diverge."""
     kept = [
         [
             place * settings.n_runs + number
             for number in range(settings.n_runs)
-            if not members.diverged[place * settings.n_runs + number]
+            if not diverged[place * settings.n_runs + number]
         ]
         for place in range(len(settings.activations))
     ]
@@ -227,11 +189,9 @@ def _kept(settings: Settings, members: FacetRun) -> list[list[int]]:
     return kept
 
 
-def _accuracies(
-    codes: list[FacetCodes], images: DigitImages, runs: list[int], seed: int
-) -> Accuracies:
-    held, naming = codes[0].clusters[:, runs], codes[1].clusters[:, runs]
-    names = images.labels[:_NAMING_ROWS]
+def _accuracies(shown: Evaluated, images: DigitImages, runs: list[int], seed: int) -> Accuracies:
+    held, naming = shown.codes.clusters[:, runs], shown.naming.clusters[:, runs]
+    names = images.labels[:NAMING_ROWS]
     shuffled = random_stream(seed, "shuffled digits").permutation(images.held_labels)
     shares = np.array(
         [

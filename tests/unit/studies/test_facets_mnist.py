@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from upto.core import InputError
+from upto.core import InputError, read_tensors, write_tensors
+from upto_studies import facets_mnist
 from upto_studies.facet_pairs import (
     TOGETHER,
     compared_runs,
@@ -115,6 +116,47 @@ def test_runs_that_diverge_are_left_out(monkeypatch):
     monkeypatch.setattr(FacetRun, "diverged", property(lambda self: lost))
     with pytest.raises(InputError, match="1 of 2 runs with ReLU diverged"):
         run_study("facets-mnist", size="tiny", settings=QUICK, progress=False)
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_comparison_resumes_from_the_codes(tmp_path, monkeypatch):
+    whole = run_study("facets-mnist", size="tiny", settings=QUICK, progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(facets_mnist, "compared_runs", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_study("facets-mnist", size="tiny", settings=QUICK, folder=tmp_path, progress=False)
+    # The networks are not needed any more, and are the larger part by far.
+    assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == {
+        "plan.json",
+        "codes.safetensors",
+    }
+    monkeypatch.setattr(FacetRun, "train_epoch", interrupt)
+    resumed = run_study(
+        "facets-mnist", size="tiny", settings=QUICK, folder=tmp_path, resume=True, progress=False
+    )
+    assert resumed.quantities == whole.quantities
+    assert [table.rows for table in resumed.details] == [table.rows for table in whole.details]
+
+
+def test_damaged_codes_and_those_of_other_images_are_refused(tmp_path, monkeypatch):
+    settings = QUICK | {"epochs": [1, 1]}
+    studied = {"size": "tiny", "settings": settings, "folder": tmp_path, "progress": False}
+    path = tmp_path / "checkpoints" / "codes.safetensors"
+    with monkeypatch.context() as patch:
+        patch.setattr(facets_mnist, "compared_runs", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_study("facets-mnist", **studied)
+    arrays, words = read_tensors(path)
+    arrays.pop("after.naming.clusters")
+    write_tensors(path, arrays, words)
+    with pytest.raises(InputError, match=r"after\.naming\.clusters is missing"):
+        run_study("facets-mnist", resume=True, **studied)
+    write_tensors(path, arrays, words | {"images": "0"})
+    with pytest.raises(InputError, match="other images"):
+        run_study("facets-mnist", resume=True, **studied)
 
 
 def test_an_activation_is_named_once():
