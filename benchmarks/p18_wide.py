@@ -18,7 +18,7 @@ from benchmarks.measure import all_cores, load, measured, publish, session
 
 N_SAMPLES = {"quick": 800, "full": 5_000}
 WIDTHS = {"quick": (16, 48), "full": (64, 256, 512, 1_024, 2_048, 4_096)}
-ONCE = 2_048
+ONCE = 4_096
 """Width from which there is one round; below, there are three."""
 BY_HAND_ICA = {"quick": 16, "full": 512}
 """Largest width at which scikit-learn's FastICA is timed, once: beyond, it takes hours."""

@@ -69,7 +69,7 @@ def compute(function: Callable[..., Arrays], *arrays: NDArray[Any]) -> tuple[NDA
 
 def eigh(matrix: Float) -> tuple[Float, Float]:
     """Return the eigenvalues of a symmetric matrix in ascending order, and the eigenvectors."""
-    values, vectors = compute(_eigh, matrix)
+    values, vectors = compute(eigh_of, matrix)
     return values, vectors
 
 
@@ -79,7 +79,8 @@ def product(first: Float, second: Float) -> Float:
     return found
 
 
-def _eigh(xp: Any, matrix: Any) -> Arrays:
+def eigh_of(xp: Any, matrix: Any) -> Arrays:
+    """Return the eigenvalues of a symmetric matrix of a namespace, and the eigenvectors."""
     width = matrix.shape[0]
     if width < COLLIDING or width % COLLIDING or not array_api_compat.is_numpy_namespace(xp):
         values, vectors = xp.linalg.eigh(matrix)
@@ -124,15 +125,27 @@ def _leading_eigenvectors(xp: Any, matrix: Any, *, count: int) -> Arrays:
 
 def whitening_of(covariance: Float, rank_tolerance: float) -> Float:
     """Return W with WᵀCW = 1, of the directions whose variance is above a share of the largest."""
-    if _compute.get() is on_host:
-        factor = _cholesky(covariance)
-        if factor is not None and _reciprocal_condition(covariance, factor) > _EASY:
-            inverse: Float = scipy.linalg.lapack.dtrtri(factor, lower=1)[0]
-            return inverse.T
+    by_factor = whitening_by_factor(covariance)
+    if by_factor is not None:
+        return by_factor
     values, vectors = eigh(covariance)
     kept = values > rank_tolerance * values[-1]
     found: Float = vectors[:, kept] / np.sqrt(values[kept])
     return found
+
+
+def whitening_by_factor(covariance: Float) -> Float | None:
+    """Return W with WᵀCW = 1 from a triangular factor; None if C is ill-conditioned.
+
+    None too where products take no time beside a factor, on a device.
+    """
+    if _compute.get() is not on_host:
+        return None
+    factor = _cholesky(covariance)
+    if factor is None or _reciprocal_condition(covariance, factor) <= _EASY:
+        return None
+    inverse: Float = scipy.linalg.lapack.dtrtri(factor.T, lower=0)[0]
+    return inverse
 
 
 _EASY = 1e-6
@@ -194,7 +207,10 @@ def _inverse(xp: Any, matrix: Any) -> Arrays:
         # From a Cholesky factor: a third of the work of the general inverse.
         factor = scipy.linalg.cholesky(matrix, check_finite=False)
         inverse, _ = scipy.linalg.lapack.dpotri(factor)
-        return (np.triu(inverse) + np.triu(inverse, 1).T,)
+        # The other triangle is that of the factor: zero.
+        inverse += inverse.T
+        inverse[np.diag_indices_from(inverse)] /= 2
+        return (inverse,)
     inverse = xp.linalg.inv(matrix)
     return ((inverse + inverse.T) / 2,)
 
@@ -297,11 +313,13 @@ def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     unknown = matrix, xp.full_like(largest, float("inf"))
     if array_api_compat.is_numpy_namespace(xp) and _condition_of(gram) < least:
         return unknown
-    values, vectors = xp.linalg.eigh(gram)
+    values, vectors = eigh_of(xp, gram)
     del gram
     if not bool(values[0] > least * values[-1]):
         return unknown
-    rotation = xp.matmul(xp.matmul(scaled, vectors / xp.sqrt(values)), vectors.T)
+    # A matrix times its own transpose takes half the work of another product.
+    vectors = vectors / values**0.25
+    rotation = xp.matmul(scaled, xp.matmul(vectors, vectors.T))
     away = xp.eye(matrix.shape[1], dtype=matrix.dtype) - xp.matmul(rotation.T, rotation)
     farthest = xp.max(xp.abs(away))
     if bool(farthest <= _ROUNDING):

@@ -306,7 +306,8 @@ class _Single:
         if unit == 0.0:
             return None
         rounding = 2 * (8 + np.sqrt(points.shape[1])) * float(np.finfo(np.float32).eps)
-        return cls((points / unit).astype(np.float32), unit, rounding)
+        single = np.empty(points.shape, dtype=np.float32)
+        return cls(np.divide(points, unit, out=single, casting="same_kind"), unit, rounding)
 
 
 _WIDE = 64
@@ -326,8 +327,9 @@ class _Factors:
     def __init__(self, points: Any) -> None:
         self._points = points
         self._squares = np.einsum("ij,ij->i", points, points)[:, None]
-        ones = np.ones_like(self._squares)
-        self._right = np.concatenate([-2 * points, ones, self._squares], axis=1)
+        self._right = np.empty((len(points), points.shape[1] + 2), dtype=points.dtype)
+        np.multiply(points, -2, out=self._right[:, :-2])
+        self._right[:, -2:-1], self._right[:, -1:] = 1.0, self._squares
 
     def squared(self, rows: slice, stop: int | None = None) -> Any:
         """Return the squared distances of some rows to those from the first of them on."""

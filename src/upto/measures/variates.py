@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from upto.core.array_types import Float
-from upto.engines.algebra import eigh
+from upto.engines.algebra import eigh, product
 from upto.measures.factors import singular_vectors
 from upto.measures.moments import HeldOutScore, RowForm, RunMoments
 
@@ -94,7 +94,8 @@ class FittedVariates(RowForm):
         variates = replace(self.variates, x=self.variates.x[rows], y=self.variates.y[columns])
         if self.settles:
             variates = settled(
-                variates, lambda own, other: own.T @ x_scatter @ own + other.T @ y_scatter @ other
+                variates,
+                lambda own, other: [(own, x_scatter @ own), (other, y_scatter @ other)],
             )
         own, other = variates.x, variates.y
         lengths = (
@@ -156,16 +157,27 @@ def _ties(correlations: Float, tied: float = _TIED) -> list[slice]:
 
 
 def settled(
-    variates: Variates, gram: Callable[[Float, Float], Float], tied: float = _TIED
+    variates: Variates,
+    factors: Callable[[Float, Float], Sequence[tuple[Float, Float]]],
+    tied: float = _TIED,
 ) -> Variates:
     """Rotate variates of equal correlation to the principal axes of a quadratic form.
 
     With fewer rows than coordinates many correlations equal one and their variates have no unique
-    basis: rounding must not choose it. `tied` is the largest difference between equal correlations.
+    basis: rounding must not choose it. The form of some variates is the sum of AᵀB over the pairs
+    that `factors` returns of them; it is called once, because many groups of few variates would
+    each read the same large matrices. `tied` is the largest difference between equal correlations.
     """
+    groups = _ties(variates.correlations, tied)
+    if not groups:
+        return variates
     x, y = variates.x.copy(), variates.y.copy()
-    for group in _ties(variates.correlations, tied):
-        axes = eigh(gram(x[:, group], y[:, group]))[1][:, ::-1]
+    columns = np.concatenate([np.arange(group.start, group.stop) for group in groups])
+    pairs, start = factors(x[:, columns], y[:, columns]), 0
+    for group in groups:
+        own = slice(start, start := start + group.stop - group.start)
+        forms = [product(first[:, own].T, second[:, own]) for first, second in pairs]
+        axes = eigh(np.sum(forms, axis=0))[1][:, ::-1]
         x[:, group], y[:, group] = x[:, group] @ axes, y[:, group] @ axes
     return replace(variates, x=x, y=y)
 
@@ -181,9 +193,9 @@ def _weighted(
     if is_flipped:
         pair, x_map, y_map = pair.flipped(), y_map, x_map
 
-    def loadings(x: Float, _: Float) -> Float:
+    def loadings(x: Float, _: Float) -> list[tuple[Float, Float]]:
         projected = pair.x.scatter @ x
-        return projected.T @ projected
+        return [(projected, projected)]
 
     variates = settled(canonical_variates(pair, x_map, y_map), loadings)
     weights = weigh(pair.x, variates.x)

@@ -137,6 +137,26 @@ def test_the_inverse_of_a_singular_scatter_matrix_is_that_of_moore_and_penrose(r
         assert np.linalg.matrix_rank(found, tol=tolerance) == rank
 
 
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e5])
+def test_well_conditioned_covariances_are_whitened_by_a_factor(condition, rng):
+    axes = random_element("rigid", 40, rng)[0]
+    covariance = (axes * np.geomspace(1, 1 / condition, 40)) @ axes.T
+    white = algebra.whitening_by_factor(covariance)
+    np.testing.assert_allclose(
+        white.T @ covariance @ white, np.eye(40), atol=1e-14 * condition * 40
+    )
+
+
+@pytest.mark.parametrize("least", [1e-9, 0.0, -1.0])
+def test_others_are_left_to_eigenvectors(least, rng):
+    axes = random_element("rigid", 40, rng)[0]
+    covariance = (axes * np.r_[np.ones(39), least]) @ axes.T
+    assert algebra.whitening_by_factor(covariance) is None
+    white = algebra.whitening_of(covariance, 1e-6)
+    assert white.shape == (40, 39)
+    np.testing.assert_allclose(white.T @ covariance @ white, np.eye(39), atol=1e-12)
+
+
 @pytest.mark.parametrize("count", [1, 8, 40, 50])
 def test_leading_eigenvectors_are_the_last_of_all(count, rng):
     rows = rng.normal(size=(100, 40)) * np.geomspace(1, 5, 40)

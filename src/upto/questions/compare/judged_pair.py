@@ -76,8 +76,8 @@ def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tu
         return ()
     found = []
     for run, onto in ((pair.source, backward), (pair.target, forward)):
-        variances = np.einsum("ij,ij->j", run.axes, run.everything.scatter @ run.axes)
-        shares = variances / float(np.trace(run.everything.scatter))
+        variances = np.square(run.span.widths / run.span.widths[:1])
+        shares = variances / variances.sum()
         r2 = onto.groups[up_to].directions
         if len(r2):
             found.append(

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from upto.core import Shared
 from upto.core.array_types import Float
-from upto.engines.algebra import compute, product
+from upto.engines.algebra import compute, eigh_of, product
 from upto.measures.variates import Variates, settled
 from upto.questions.compare.side import White, covariances, explained_variance
 
@@ -125,18 +125,14 @@ def _settled(pair: Pair, whites: Sequence[White], turns: Variates) -> Variates:
     """
     runs = (pair.source, pair.target)
 
-    def gram(*chosen: Float) -> Float:
-        explained = [
-            covariances(run.fitted, product(white.directions, turn))
-            for run, white, turn in zip(runs, whites, chosen, strict=True)
-        ]
-        scales = [1.0 / run.fitted.total_variance for run in runs]
-        first, second = (
-            scale * product(each.T, each) for scale, each in zip(scales, explained, strict=True)
-        )
-        return first + second
+    def explained(*chosen: Float) -> list[tuple[Float, Float]]:
+        found = []
+        for run, white, turn in zip(runs, whites, chosen, strict=True):
+            each = covariances(run.fitted, product(white.directions, turn))
+            found.append((each, each / run.fitted.total_variance))
+        return found
 
-    return settled(turns, gram, _TIED)
+    return settled(turns, explained, _TIED)
 
 
 def _singular(cross: Float) -> Variates:
@@ -154,7 +150,7 @@ def _by_squares(xp: Any, cross: Any) -> Arrays:
     if cross.shape[0] < cross.shape[1]:
         right, strength, left = _by_squares(xp, cross.T)
         return left, strength, right
-    _, vectors = xp.linalg.eigh(xp.matmul(cross.T, cross))
+    _, vectors = eigh_of(xp, xp.matmul(cross.T, cross))
     right = xp.flip(vectors, axis=1)
     left = xp.matmul(cross, right)
     strength = xp.sqrt(xp.linalg.vecdot(left, left, axis=0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from upto.alignment import SortedColumns
 from upto.core.array_types import Float
-from upto.engines.algebra import product, whitening_of
+from upto.engines.algebra import product, whitening_by_factor, whitening_of
 from upto.engines.directions import COVARIANCE, centred_rows
 from upto.evidence.pairings import are_near
 from upto.measures.distances import distances_to_median
@@ -111,13 +111,18 @@ class Side:
     def white(self, *, from_rows: bool = False) -> White:
         """Whiten the fitted rows, by their moments or, if these are too coarse, by the rows."""
         if from_rows:
-            return self._find_white(self._sample_product())
+            return self._white_along(self._directions(self._sample_product()))
         if self._white is None:
-            basis, part = self.run.span.whitening, self.run.fitted
-            inner = product(basis.T, product(part.scatter, basis))
-            del basis
-            inner /= part.weight
-            self._white = self._find_white(inner)
+            part, directions = self.run.fitted, None
+            if self.run.span.rank == len(part.mean):
+                directions = whitening_by_factor(part.scatter / part.weight)
+            if directions is None:
+                basis = self.run.span.whitening
+                inner = product(basis.T, product(part.scatter, basis))
+                del basis
+                inner /= part.weight
+                directions = self._directions(inner)
+            self._white = self._white_along(directions)
         return self._white
 
     def invert(self) -> None:
@@ -154,12 +159,17 @@ class Side:
         rows = centred_rows(rows, self.run.fitted.mean) @ self.run.span.whitening
         return np.asarray(rows.T @ rows / len(rows))
 
-    def _find_white(self, covariance: Float) -> White:
-        directions = product(self.run.span.whitening, whitening_of(covariance, COVARIANCE))
+    def _directions(self, covariance: Float) -> Float:
+        """Return white directions from the covariance of rows along those that the span whitens."""
+        return product(self.run.span.whitening, whitening_of(covariance, COVARIANCE))
+
+    def _white_along(self, directions: Float) -> White:
         part = self.run.fitted
+        # As many directions as coordinates explain everything.
+        is_all = directions.shape[0] == directions.shape[1]
         return White(
             directions=directions,
-            explained=_explained(part, directions),
+            explained=part.total_variance if is_all else _explained(part, directions),
             paired=product(self.run.paired - part.mean, directions),
         )
 
