@@ -90,6 +90,7 @@ def eigh_of(xp: Any, matrix: Any) -> Arrays:
     wider = np.zeros((width + 1, width + 1), dtype=matrix.dtype)
     wider[:width, :width] = matrix
     wider[width, width] = 2.0 * np.abs(matrix).sum(axis=0).max() or 1.0
+    del matrix
     values, vectors = np.linalg.eigh(wider)
     return values[:width], vectors[:width, :width]
 
@@ -313,8 +314,10 @@ def _polar_factor(xp: Any, matrix: Any, *, least: float) -> Arrays:
     unknown = matrix, xp.full_like(largest, float("inf"))
     if array_api_compat.is_numpy_namespace(xp) and _condition_of(gram) < least:
         return unknown
-    values, vectors = eigh_of(xp, gram)
+    # Handed over, because the decomposition of wide matrices needs the room.
+    grams = [gram]
     del gram
+    values, vectors = eigh_of(xp, grams.pop())
     if not bool(values[0] > least * values[-1]):
         return unknown
     # A matrix times its own transpose takes half the work of another product.

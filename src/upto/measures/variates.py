@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -171,13 +171,21 @@ def settled(
     groups = _ties(variates.correlations, tied)
     if not groups:
         return variates
-    x, y = variates.x.copy(), variates.y.copy()
-    columns = np.concatenate([np.arange(group.start, group.stop) for group in groups])
-    pairs, start = factors(x[:, columns], y[:, columns]), 0
+    columns: Any = groups[0]
+    if len(groups) > 1:
+        columns = np.concatenate([np.arange(group.start, group.stop) for group in groups])
+    pairs, forms, start = factors(variates.x[:, columns], variates.y[:, columns]), [], 0
     for group in groups:
         own = slice(start, start := start + group.stop - group.start)
-        forms = [product(first[:, own].T, second[:, own]) for first, second in pairs]
-        axes = eigh(np.sum(forms, axis=0))[1][:, ::-1]
+        form = np.zeros((group.stop - group.start,) * 2)
+        for first, second in pairs:
+            form += product(first[:, own].T, second[:, own])
+        forms.append(form)
+    # Of wide runs, each is as large as all rows.
+    del pairs
+    x, y = variates.x.copy(), variates.y.copy()
+    for group, form in zip(groups, forms, strict=True):
+        axes = eigh(form)[1][:, ::-1]
         x[:, group], y[:, group] = x[:, group] @ axes, y[:, group] @ axes
     return replace(variates, x=x, y=y)
 

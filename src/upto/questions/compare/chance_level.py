@@ -77,7 +77,8 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     fits = [_Refit(pair, rows, options.groups, held_out=False)]
     if rows.n_fitted < len(rows.place):
         fits.append(_Refit(pair, rows, options.groups, held_out=True))
-    if pair.width >= WIDEST_SIDE_BY_SIDE:
+    is_wide = pair.width >= WIDEST_SIDE_BY_SIDE
+    if is_wide:
         # Rows by the inverses are all that refits need of them.
         for part in (rows.everything, rows.fitted):
             part.forget_inverse()
@@ -85,10 +86,12 @@ def chance_level(pair: Pair, options: Options, advance: Callable[[int], None]) -
     orders = shuffles(pair.split, rows.index, options.refits, options.seed)
     for number, order in enumerate(orders, start=1):
         shuffled = rows.shuffled(order)
-        crosses = rows.cross_products(shuffled)[: len(fits)]
         monotone = Group.MONOTONE_PERMUTATION in options.groups and number <= MONOTONE_REFITS
-        for some in [fits] if pair.width < WIDEST_SIDE_BY_SIDE else [[refit] for refit in fits]:
-            own = [crosses.pop(0) for _ in some]
+        for some in [[refit] for refit in fits] if is_wide else [fits]:
+            if is_wide:
+                # Sorting again takes a moment, and a decomposition needs the room.
+                pair.forget_sorted()
+            own = rows.cross_products(shuffled, some)
             for refit, errors in _refitted(pair, some, own, shuffled, order, monotone=monotone):
                 for name, each in errors.items():
                     total = refit.total * len(each) / refit.n_judged
@@ -198,11 +201,16 @@ class _Rows:
         found: Float = self._target[self._back[order[self.place]]]
         return found
 
-    def cross_products(self, shuffled: Float) -> list[Float]:
-        """Return the cross products of all rows and of the fitted ones, in double precision."""
-        parts = compute(partial(_cross_products, n_fitted=self.n_fitted), self.source, shuffled)
-        fitted, others = (np.asarray(each, dtype=np.float64) for each in parts)
-        return [others + fitted, fitted]
+    def cross_products(self, shuffled: Float, refits: Sequence[_Refit]) -> list[Float]:
+        """Return the cross products of the rows that refits are fitted to, in double precision.
+
+        Both at once share a product; wide runs have room for one at a time.
+        """
+        n_parts = 1 if all(refit.held_out for refit in refits) else 2
+        function = partial(_cross_products, n_fitted=self.n_fitted, n_parts=n_parts)
+        parts = compute(function, self.source, shuffled)
+        fitted, *others = (np.asarray(each, dtype=np.float64) for each in parts)
+        return [fitted if refit.held_out else others[0] + fitted for refit in refits]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,10 +310,9 @@ class _Refit:
         return errors
 
 
-def _cross_products(xp: Any, x: Any, y: Any, *, n_fitted: int) -> Arrays:
-    return tuple(
-        xp.matmul(x[part, :].T, y[part, :]) for part in (slice(n_fitted), slice(n_fitted, None))
-    )
+def _cross_products(xp: Any, x: Any, y: Any, *, n_fitted: int, n_parts: int) -> Arrays:
+    parts = (slice(n_fitted), slice(n_fitted, None))[:n_parts]
+    return tuple(xp.matmul(x[part, :].T, y[part, :]) for part in parts)
 
 
 def _errors_of_block(

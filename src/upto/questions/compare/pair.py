@@ -142,12 +142,17 @@ class Pair:
             for run in (self.source, self.target):
                 run.everything.forget_inverse()
 
-    def forget_fits(self) -> None:
-        """Free the memory of what only fits need: the inverses and the sorted columns."""
+    def forget_sorted(self) -> None:
+        """Free the memory of the sorted columns, which are sorted again if needed."""
         self._sorted.clear()
         for run in (self.source, self.target):
-            run.fitted.forget_inverse()
             self.side(run).forget_columns()
+
+    def forget_fits(self) -> None:
+        """Free the memory of what only fits need: the inverses and the sorted columns."""
+        self.forget_sorted()
+        for run in (self.source, self.target):
+            run.fitted.forget_inverse()
 
     def forget_white(self) -> None:
         """Free the memory of the white directions."""

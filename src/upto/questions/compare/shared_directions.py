@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,8 +70,9 @@ def find_canonical(pair: Pair, moments: CrossMoments) -> Canonical:
         cross = product(product(first.directions.T, moments.cross), second.directions)
         cross /= moments.weight
     turns = _singular(cross)
+    del cross
     # Centring takes one row.
-    if n_rows <= sum(cross.shape):
+    if n_rows <= sum(white.directions.shape[1] for white in whites):
         turns = _settled(pair, whites, turns)
     left, strength, right = turns.x, turns.correlations, turns.y
     x, y = product(first.paired, left), product(second.paired, right)
@@ -129,7 +131,8 @@ def _settled(pair: Pair, whites: Sequence[White], turns: Variates) -> Variates:
         found = []
         for run, white, turn in zip(runs, whites, chosen, strict=True):
             each = covariances(run.fitted, product(white.directions, turn))
-            found.append((each, each / run.fitted.total_variance))
+            each /= math.sqrt(run.fitted.total_variance)
+            found.append((each, each))
         return found
 
     return settled(turns, explained, _TIED)

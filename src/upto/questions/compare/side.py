@@ -9,6 +9,7 @@ import numpy as np
 
 from upto.alignment import SortedColumns
 from upto.core.array_types import Float
+from upto.core.cached import cached_property
 from upto.engines.algebra import product, whitening_by_factor, whitening_of
 from upto.engines.directions import COVARIANCE, centred_rows
 from upto.evidence.pairings import are_near
@@ -59,17 +60,27 @@ class Side:
         rows = run.paired
         away = distances_to_median(rows)
         self.near, self.inner = are_near(away), _are_inner(away)
-        self.along: Float = product(rows - run.fitted.mean, run.axes)
-        spread = self.along - self.along.mean(axis=0) if len(rows) else self.along
-        self.along_total: Float = np.einsum("ij,ij->j", spread, spread)
         index = split.distinct_held_out(len(rows))
         self.among_held_out: Index = np.searchsorted(np.flatnonzero(split.parts == 1), index)
         self.places: NDArray[np.uint8] | None = None
         self._columns: SortedColumns | None = None
         self._white: White | None = None
 
+    @cached_property
+    def along(self) -> Float:
+        """The re-paired rows along the principal directions."""
+        return product(self.run.paired - self.run.fitted.mean, self.run.axes)
+
+    @cached_property
+    def along_total(self) -> Float:
+        """Their squared lengths along each direction, about their mean."""
+        spread = self.along - self.along.mean(axis=0) if len(self.along) else self.along
+        total: Float = np.einsum("ij,ij->j", spread, spread)
+        return total
+
     def prepare(self, *, monotone: bool) -> None:
         """Compute now what would be computed when it is first used."""
+        assert len(self.along_total) == self.run.axes.shape[1]
         if self.split.n_held_out:
             self.white()
             self.invert()
