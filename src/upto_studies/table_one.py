@@ -40,6 +40,8 @@ PAPER: dict[str, tuple[float, float, float, float, float]] = {
 _EXPLAINED = 16
 """Leading directions whose components explain a row."""
 _FEWEST_ROWS = 20
+_CURVE_POINTS = 100
+"""Largest number of points of a loss curve: recorded results are part of the package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,15 +289,15 @@ def order_share(rows: Sequence[PairRow], *, in_sample: bool) -> Estimate:
 
 
 def curve_panel(title: str, losses: Float, unit: str) -> Panel:
-    """Return the loss curves of members."""
-    step = max(1, len(losses) // 200)
-    x = tuple(float(place + 1) for place in range(0, len(losses), step))
+    """Return the loss curves of members, at a hundred of the steps if there are more."""
+    places = np.linspace(0, len(losses) - 1, min(len(losses), _CURVE_POINTS)).round().astype(int)
+    x = tuple((places + 1.0).tolist())
     return Panel(
         title=f"Training of {title}",
         x=unit,
         y="loss",
         marks=tuple(
-            Marks(name=f"seed {number}", x=x, y=tuple(map(float, own[::step])), kind="line")
+            Marks(name=f"seed {number}", x=x, y=tuple(own[places].tolist()), kind="line")
             for number, own in enumerate(losses.T)
         ),
     )

@@ -6,11 +6,8 @@ from upto.engines.algebra import (
     column_medians,
     compute,
     leading_eigenvectors,
-    nearest_rotation,
     product,
     pseudo_inverse,
-    rotation_of_rows,
-    rotation_slack,
     varying,
 )
 from upto.engines.base import Engine, add, block_length
@@ -37,6 +34,7 @@ from upto.engines.passes import (
     select_rows,
     survey,
 )
+from upto.engines.rotations import nearest_rotation, rotation_of_rows, rotation_slack
 from upto.engines.threads import ThreadsEngine
 
 __all__ = [

@@ -15,7 +15,8 @@ import numpy as np
 
 from upto.core.array_types import Float, Index
 from upto.core.cached import cached_property
-from upto.engines.algebra import nearest_rotation, pseudo_inverse
+from upto.engines.algebra import pseudo_inverse
+from upto.engines.rotations import nearest_rotation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

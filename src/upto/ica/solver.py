@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from upto.core.array_types import Float
 from upto.core.cached import cached_property
-from upto.engines.algebra import compute, eigh, polar_factor_by_products, product
+from upto.engines.algebra import compute, eigh, product
 from upto.engines.base import Engine
+from upto.engines.rotations import polar_factor_by_products
 from upto.ica.contrasts import Contrast
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import pytest
 from in_torch import InTorch
 
 from upto.engines import ThreadsEngine, TorchEngine, algebra_on, column_medians, row_moments
-from upto.engines.algebra import compute, eigh, polar_factor_by_products, product
+from upto.engines.algebra import compute, eigh, product
 from upto.engines.array_functions import bits_of, interpolate_columns
 from upto.engines.device_rows import _copy, namespace_on, placed_param
+from upto.engines.rotations import polar_factor_by_products
 from upto.ica.whiten import find_whitening
 from upto.measures import distance_quantile
 
