@@ -300,7 +300,9 @@ class FacetRun:
         from sklearn.exceptions import ConvergenceWarning
 
         torch = load_torch()
-        some = host_array(self._rows[: self.training.start_rows])
+        # Of all rows, because they may be sorted.
+        drawn = random_stream(0, "first codes").permutation(len(self._rows))
+        some = host_array(self._rows[np.sort(drawn[: self.training.start_rows]).tolist()])
         found: list[list[Any]] = [[] for _ in self.model.dimensions]
         with torch.no_grad(), float32_products(allow_tf32=False):
             for _, shown in self._parts(some):

@@ -74,6 +74,27 @@ class MixtureMembers:
         """Return the means of the posteriors: members × rows × latents."""
         return self._over_blocks(rows, labels, lambda hidden, *_: self.model.prior.codes(hidden))
 
+    def samples(self, rows: Any, labels: Any = None) -> Float:
+        """Draw a latent of each row from its posterior: members × rows × latents.
+
+        If the model has learned the law of the rows, their samples have that of the prior; codes,
+        which are means, have not. The noise comes from a member's own seed.
+        """
+        torch = load_torch()
+        shape = (len(rows), self.model.n_latents + 1)
+        drawn = HashedNoise(self.seeds, *shape, self._device, "samples").uniform(0)
+        noise = math.sqrt(2.0) * torch.erfinv(2.0 * drawn[..., :-1] - 1.0).to(torch.float32)
+
+        def sample(hidden: Any, block: slice, _: Any, known: Any) -> Any:
+            found = self.model.prior.posterior(self.parameters, hidden, noise[:, block], known)
+            below = found.shares.cumsum(1) < drawn[:, None, block, -1]
+            # Rounding must not choose beyond the last.
+            chosen = below.sum(1, keepdim=True).clamp_max(found.shares.shape[1] - 1)
+            places = chosen[..., None].expand(-1, -1, -1, found.samples.shape[-1])
+            return found.samples.gather(1, places)[:, 0]
+
+        return self._over_blocks(rows, labels, sample)
+
     def responsibilities(self, rows: Any, labels: Any = None) -> Float:
         """Return the probability of each component: members × rows × components."""
         prior = self.model.prior

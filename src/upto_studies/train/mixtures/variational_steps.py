@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from upto.core import InputError
+from upto.core import InputError, random_stream
 from upto.engines.device import float32_products
 from upto.engines.device_rows import load_torch
 from upto_studies.train.arguments import checked_device, checked_seeds
@@ -30,6 +30,8 @@ from upto_studies.train.texts.member_steps import MemberSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from upto.core import Progress
     from upto.core.array_types import Float
@@ -63,7 +65,8 @@ def train_mixtures(
     model
         Model of each member.
     rows
-        One row per sample; from 0 to 1 for a Bernoulli likelihood.
+        One row per sample, in any order; from 0 to 1 for a Bernoulli likelihood. After pre-training
+        a prior is fitted to the codes of all, or of 20,000 drawn from them.
     labels
         Side information of an iVAE, an integer from 0 per row.
     seeds
@@ -163,8 +166,9 @@ def _pretrained(
         losses=np.empty((0, len(seeds))),
         pretraining_losses=run.by_epoch(),
     )
-    known = None if placed.known is None else placed.known[:_FITTED_ROWS]
-    codes = members.codes(placed.host[:_FITTED_ROWS], known)
+    fitted = _fitted_rows(len(placed), placed.known)
+    known = None if placed.known is None else placed.known[fitted]
+    codes = members.codes(placed.host[fitted], known)
     # Of a member that overflows, some codes may be infinite and others not.
     codes[~np.isfinite(codes).all(axis=(1, 2))] = np.nan
     prior = {
@@ -172,6 +176,23 @@ def _pretrained(
         for name, each in model.prior.fitted(codes, known, seeds, training.n_starts).items()
     }
     return parameters | _narrowed(model, trained, codes) | prior, run.by_epoch()
+
+
+def _fitted_rows(n_rows: int, known: NDArray[Any] | None) -> NDArray[np.intp]:
+    """Draw the rows that a prior is fitted to, the same for every member, as many of each label.
+
+    The first rows would be those of few clusters where rows are sorted.
+    """
+    count = _FITTED_ROWS if known is None else max(_FITTED_ROWS, int(known.max()) + 1)
+    if n_rows <= count:
+        return np.arange(n_rows)
+    order = random_stream(0, "fitted rows").permutation(n_rows)
+    if known is not None:
+        by_label = np.argsort(known[order], kind="stable")
+        counts = np.bincount(known)
+        places = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
+        order = order[by_label[np.argsort(places, kind="stable")]]
+    return np.sort(order[:count])
 
 
 def _narrowed(model: MixtureModel, networks: dict[str, Any], codes: Float) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from upto_studies.train.mixtures import (
     MixtureModel,
     MixtureTraining,
     train_mixtures,
+    variational_steps,
 )
-from upto_studies.train.mixtures.mixture_members import PlacedRows
+from upto_studies.train.mixtures.mixture_members import PlacedRows, encoded
 from upto_studies.train.mixtures.variational_steps import _BoundSteps
 
 torch = pytest.importorskip("torch")
@@ -70,6 +71,66 @@ def test_vade_finds_clusters_and_keeps_its_components(rng):
     codes = members.codes(rows)
     made = members.decoder(1)(torch.tensor(codes[1], dtype=torch.float32)).detach()
     assert np.allclose(members.decode(codes)[1], made, atol=1e-4)
+
+
+def test_sorted_rows_are_clustered_as_well_as_shuffled_ones(rng, monkeypatch):
+    """The prior is fitted to some of the rows, and the first would be those of one cluster."""
+    monkeypatch.setattr(variational_steps, "_FITTED_ROWS", 90)
+    rows, labels = clusters_of(rng, 300)
+    order = np.argsort(labels, kind="stable")
+    rows, labels = rows[order], labels[order]
+    training = MixtureTraining(epochs=0, pretraining_epochs=20, batch_rows=50, learning_rate=1e-2)
+    members = train_mixtures(model_of("vade"), rows, seeds=[0, 1, 2], training=training)
+    for own in members.clusters(rows):
+        counts = np.zeros((3, 3))
+        np.add.at(counts, (own, labels), 1)
+        assert counts.max(axis=0).sum() > 285
+    labelled = train_mixtures(model_of("ivae"), rows, labels, seeds=[0], training=training)
+    codes = labelled.codes(rows, labels)[0]
+    for label, found in enumerate(labelled.parameters["prior.means"][0].numpy()):
+        own = codes[labels == label]
+        assert found == pytest.approx(own.mean(axis=0), abs=own.std())
+
+
+@pytest.mark.parametrize("n_labels", [3, 200])
+def test_a_prior_is_fitted_to_rows_of_every_label(rng, monkeypatch, n_labels):
+    monkeypatch.setattr(variational_steps, "_FITTED_ROWS", 90)
+    known = np.sort(np.r_[np.arange(n_labels), np.zeros(800, dtype=int)])
+    drawn = variational_steps._fitted_rows(len(known), known)
+    assert len(np.unique(drawn)) == len(drawn) == max(90, n_labels)
+    assert set(known[drawn]) == set(range(n_labels))
+    assert variational_steps._fitted_rows(80, known[:80]).tolist() == list(range(80))
+    half = variational_steps._fitted_rows(1000, None) < 500
+    assert len(half) == 90
+    assert 20 < half.sum() < 70
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_have_the_moments_of_their_posteriors(rng, kind):
+    rows, labels = clusters_of(rng, 3)
+    rows, labels = np.tile(rows, (4000, 1)), np.tile(labels, 4000)
+    model = model_of(kind)
+    members = MixtureMembers(
+        model=model,
+        parameters=model.initial([5]),
+        seeds=(5,),
+        losses=np.empty((0, 1)),
+        pretraining_losses=np.empty((0, 1)),
+    )
+    samples = members.samples(rows, labels)[0].reshape(4000, 3, 2)
+    codes = members.codes(rows[:3], labels[:3])[0]
+    error = samples.std(axis=0) / np.sqrt(4000)
+    assert (np.abs(samples.mean(axis=0) - codes) < 5 * error).all()
+    assert (samples.std(axis=0) > 0.01).all()
+    np.testing.assert_array_equal(samples[:, :1], members.samples(rows, labels)[0][::3][:, None])
+    if kind == "gmvae":
+        shares = members.responsibilities(rows[:3])[0]
+        parts = model.prior._parts(
+            encoded(model, members.parameters, torch.tensor(rows[:3])[None], None)
+        )
+        own, spread = (each[0].numpy() for each in (parts[1], parts[2].exp()))
+        wanted = (shares[..., None] * (own**2 + spread)).sum(axis=1) - codes**2
+        assert samples.var(axis=0) == pytest.approx(wanted, rel=0.15)
 
 
 def test_first_posteriors_are_narrower_than_the_codes(rng):
