@@ -55,8 +55,8 @@ def says_of(settings: Settings, images: DigitImages, measured: dict[str, Estimat
         f"{measured['accuracy, held out']:.3f} of held-out images into the cluster of their digit "
         f"(published: {PUBLISHED} of all images of MNIST), "
         f"{measured['accuracy over principal components'].value:+.3f} compared with a Gaussian "
-        f"mixture of principal components; {measured['diverged'].value:.0f} seeds diverged and at "
-        f"most {measured['lost components'].value:.0f} components of a seed were lost"
+        f"mixture of principal components; {measured['diverged'].value:.0f} seeds diverged, and "
+        f"the most components that a seed lost are {measured['lost components'].value:.0f}"
     )
 
 

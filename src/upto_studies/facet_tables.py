@@ -152,8 +152,8 @@ def _agreement_table(groups: Sequence[Activated]) -> Table:
         rows=tuple(rows),
         caption="Posterior means of test images, Pearson correlations unless RDC is named; means "
         "over unordered pairs. Intervals leave out one run at a time. Facet 1 is the shallowest; "
-        "facets are matched between runs first. The paper does not say which rows and which "
-        "correlation it takes.",
+        "facets are matched between runs first. Which rows and which "
+        "correlation the paper takes is in an appendix that we do not have.",
     )
 
 

@@ -145,6 +145,9 @@ def mixture(
     if not priors:
         message = "there is no prior: give that of one or more runs."
         raise InputError(message)
+    if leak is not None and decoder is None:
+        message = f"a leak of {leak:g} without a decoder changes nothing: give the decoder too."
+        raise InputError(message)
     taken = take_priors(priors, fitted=fitted)
     decoders = [
         None if each is None else take_decoder(each, leak=leak)
@@ -208,7 +211,8 @@ def _codes(rows: Any, ids: Any, count: int) -> tuple[Embeddings, ...] | None:
         rows, many = [rows], True
     found = take_runs(list(rows) if many else [rows], ids=ids)
     if len(found) != count:
-        message = f"there are rows of {len(found)} runs for {count} priors: give those of each run."
+        which = "1 run" if len(found) == 1 else f"{len(found)} runs"
+        message = f"there are rows of {which} for {count} priors: give those of each run."
         raise InputError(message)
     return found
 

@@ -172,7 +172,9 @@ def _described(
         remedy = f"{check.n_enough} rows or more"
     elif check.holds is None:
         remedy = (
-            "more rows, or another number of components"
+            _REJECTED[prior.fitted]
+            if has_rows and check.name.startswith("P1")
+            else "more rows, or another number of components"
             if has_rows
             else "give the rows it was fitted to"
             if prior.fitted
@@ -188,6 +190,10 @@ def _described(
     )
 
 
+_REJECTED = {
+    True: "a mixture that the rows do not reject, e.g. one of more components",
+    False: "a prior that rows, sampled from the posterior, do not reject",
+}
 _UNDECIDED = "leaky ReLUs, and layers of full rank that never narrow, would prove it"
 _FAILED = {
     "P1": "a lower bound on the variances",

@@ -76,10 +76,10 @@ class MixtureModel:
                 "every other model 2 or more."
             )
             raise InputError(message)
-        if not (0 < self.deviation < math.inf and 0 <= self.leak < math.inf):
+        if not (0 < self.deviation < math.inf and 0 <= self.leak <= 1):
             message = (
                 f"a deviation of {self.deviation:g} and a leak of {self.leak:g}: the first must be "
-                "positive, the second not negative."
+                "positive, the second from 0 to 1."
             )
             raise InputError(message)
 

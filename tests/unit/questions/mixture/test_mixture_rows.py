@@ -65,6 +65,19 @@ def test_rows_too_few_to_reject_another_law_leave_the_prior_open(rng):
     assert found.runs[0].possible_up_to is None
 
 
+@pytest.mark.parametrize(
+    ("fitted", "says"),
+    [(True, "e.g. one of more components"), (False, "sampled from the posterior")],
+)
+def test_more_rows_would_not_settle_a_prior_that_rows_reject(rows, fitted, says):
+    found = upto.mixture(PRIOR, rows=rows, fitted=fitted)
+    check = found.runs[0].assumption("P1")
+    assert "UP087" in codes(found)
+    assert check.holds is None
+    assert says in check.remedy
+    assert "more rows" not in check.remedy
+
+
 def test_a_prior_that_rows_do_not_reject_is_not_called_proved(rng):
     rows = rng.normal(size=(150, 1))
     found = upto.mixture(([1.0], [[0.0]], [[1.0]]), rows=rows)
