@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 _SHOWN_STEPS = 60
 
 
-def estimate_marks(name: str, means: Sequence[Estimate | None]) -> Marks:
-    """Return means with intervals at the places 1, 2, …; unknown ones are left out."""
-    known = [(float(place), each) for place, each in enumerate(means, 1) if each is not None]
+def estimate_marks(name: str, means: Sequence[Estimate | None], *, aside: float = 0.0) -> Marks:
+    """Return means with intervals at the places 1, 2, … or `aside`; unknown ones are left out."""
+    known = [(place + aside, each) for place, each in enumerate(means, 1) if each is not None]
     return Marks(
         name=name,
         x=tuple(place for place, _ in known),
