@@ -107,7 +107,7 @@ def test_a_run_has_all_tables_and_plots(tmp_path):
     result = run_study("facets-mnist", size="tiny", settings=QUICK, folder=tmp_path, progress=False)
     assert [(each.name, each.measured.value) for each in result.quantities] == [("diverged", 0)]
     assert [len(table.rows) for table in result.details] == [16, 4, 12, 2]
-    assert len(result.plots) == 4
+    assert len(result.plots) == 5
     assert "2 trainings with ReLU" in result.verdict
 
 
