@@ -101,12 +101,12 @@ def search(
     others
         The spaces to judge, with the same rows in the same order.
     n_queries
-        Number of queries.
+        Number of queries; all rows if there are fewer.
     depth
         Number of rows that are kept for each query.
     """
     n_rows = len(truth.rows)
-    depth = min(depth, n_rows - 1)
+    n_queries, depth = min(n_queries, n_rows), min(depth, n_rows - 1)
     found = [
         Found(np.empty((n_queries, depth), np.intp), np.empty((n_queries, depth)))
         for _ in range(1 + len(others))

@@ -201,3 +201,16 @@ def test_intervals_cover_at_their_level(n_rows, n_queries, noise, rng):
     if n_rows == n_queries and noise == 0.6:
         values = np.array([each.value for each in found])
         assert np.mean(np.abs(values - values.mean()) <= 1.96 * np.array(alone)) < 0.85
+
+
+def test_no_more_rows_are_asked_than_there_are(rng, monkeypatch):
+    """What is left over would be whatever the memory held."""
+    rows, others = rng.normal(size=(2, 67, 5))
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, 3, dtype))
+    found = search(Searchable.by("cosine", rows, rows), {}, 70, 10)
+    assert found.truth.rows.shape == (67, 10)
+    wanted = search(Searchable.by("cosine", rows, rows), {}, 67, 10)
+    np.testing.assert_array_equal(found.truth.rows, wanted.truth.rows)
+    space = {"other": Searchable.by("cosine", others, others)}
+    recalls = search(Searchable.by("cosine", rows, rows), space, 70, 10).recalls([10])
+    assert recalls["other"].shape == (67, 1)

@@ -208,9 +208,14 @@ class _Rows:
         """
         n_parts = 1 if all(refit.held_out for refit in refits) else 2
         function = partial(_cross_products, n_fitted=self.n_fitted, n_parts=n_parts)
-        parts = compute(function, self.source, shuffled)
-        fitted, *others = (np.asarray(each, dtype=np.float64) for each in parts)
-        return [fitted if refit.held_out else others[0] + fitted for refit in refits]
+        first, *others = compute(function, self.source, shuffled)
+        fitted = np.asarray(first, dtype=np.float64)
+        if not others:
+            return [fitted] * len(refits)
+        # In place if only the sum is asked for.
+        out = fitted if not any(refit.held_out for refit in refits) else None
+        everything = np.add(fitted, others[0], out=out)
+        return [fitted if refit.held_out else everything for refit in refits]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

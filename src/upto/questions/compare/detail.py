@@ -80,7 +80,7 @@ def compare_in_detail(
 ) -> CompareResult:
     """Compare two prepared runs."""
     source, target, split = pair.source, pair.target, pair.split
-    with progress.task("compare", 4 + options.refits) as advance:
+    with progress.task("compare", 4) as advance:
         moments = pair_moments(pair)
         # Of wide runs, memory has room for few matrices at a time.
         if split.n_held_out and pair.width < WIDEST_SIDE_BY_SIDE:
@@ -90,7 +90,7 @@ def compare_in_detail(
         fitted = replace(moments, everything=moments.fitted) if split.n_held_out else moments
         stop = Event()
 
-        def go_on(count: int) -> None:
+        def go_on(count: int, advance: Callable[[int], None] = advance) -> None:
             # Where another step has failed or was interrupted, there is no use in this one.
             if stop.is_set():
                 raise InterruptedError
@@ -98,7 +98,7 @@ def compare_in_detail(
 
         steps: list[Callable[[], Any]] = [
             partial(_within_sample, pair, moments, options, go_on),
-            partial(chance_level, pair, options, go_on),
+            partial(_by_chance, pair, options, progress, go_on),
             partial(_judged, pair, fitted, options, label, classes, go_on),
         ]
         del moments
@@ -112,7 +112,7 @@ def compare_in_detail(
         outcome, maps = judged.outcome, judged.maps
         errors = judged.errors if split.n_held_out else {}
         outside = _held_out_errors(pair, errors, in_sample_errors, options.seed)
-        advance(1 + options.refits - chance.n_refits)
+        advance(1)
     fits = tuple(
         _fit(name, within, outside, judged, chance, suprema) for name in maps if name != CONSTANT
     )
@@ -157,6 +157,14 @@ def _within_sample(
     suprema = _suprema(pair, maps, within, worst_rows, defect)
     advance(1)
     return within, kept, defect, suprema
+
+
+def _by_chance(
+    pair: Pair, options: Options, progress: Progress, go_on: Callable[..., None]
+) -> Chance:
+    # A task of its own, because nobody knows how many refits it takes.
+    with progress.task("chance level", options.refits) as advance:
+        return chance_level(pair, options, partial(go_on, advance=advance))
 
 
 def _judged(

@@ -77,6 +77,9 @@ def _along(pair: Pair, forward: Onto, backward: Onto, up_to: Group | None) -> tu
     found = []
     for run, onto in ((pair.source, backward), (pair.target, forward)):
         variances = np.square(run.span.widths / run.span.widths[:1])
+        if run.is_thin:
+            # Its widths are those of a sample.
+            variances = np.einsum("ij,ij->j", run.axes, run.everything.scatter @ run.axes)
         shares = variances / variances.sum()
         r2 = onto.groups[up_to].directions
         if len(r2):

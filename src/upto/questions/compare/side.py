@@ -33,14 +33,15 @@ EVEN = 1e6
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class White:
-    """Directions along which the fitted rows have unit variance and are uncorrelated.
+    """Directions along which fitted rows have unit variance and are uncorrelated.
 
-    `explained` is the variance of the rows along all of them, and `paired` are the re-paired rows
-    along them.
+    `explained` is the variance of all fitted rows along all directions, `total` what shares of it
+    are shares of, and `paired` are the re-paired rows along them.
     """
 
     directions: Float
     explained: float
+    total: float
     paired: Float
 
 
@@ -80,7 +81,7 @@ class Side:
 
     def prepare(self, *, monotone: bool) -> None:
         """Compute now what would be computed when it is first used."""
-        assert len(self.along_total) == self.run.axes.shape[1]
+        _ = self.along_total
         if self.split.n_held_out:
             self.white()
             self.invert()
@@ -122,18 +123,25 @@ class Side:
     def white(self, *, from_rows: bool = False) -> White:
         """Whiten the fitted rows, by their moments or, if these are too coarse, by the rows."""
         if from_rows:
-            return self._white_along(self._directions(self._sample_product()))
+            directions = self._directions(self._sample_product())
+            explained = _explained(self.run.fitted, directions)
+            # White in a sample, directions that explain everything do so only about.
+            return self._white_along(directions, explained, total=explained)
         if self._white is None:
-            part, directions = self.run.fitted, None
+            part, found = self.run.fitted, None
             if self.run.span.rank == len(part.mean):
-                directions = whitening_by_factor(part.scatter / part.weight)
-            if directions is None:
+                found = whitening_by_factor(part.scatter / part.weight)
+            if found is None:
                 basis = self.run.span.whitening
                 inner = product(basis.T, product(part.scatter, basis))
                 del basis
                 inner /= part.weight
-                directions = self._directions(inner)
-            self._white = self._white_along(directions)
+                found = self._directions(inner)
+            total = part.total_variance
+            # As many directions as coordinates explain everything.
+            is_all = found.shape[0] == found.shape[1]
+            explained = total if is_all else _explained(part, found)
+            self._white = self._white_along(found, explained, total=total)
         return self._white
 
     def invert(self) -> None:
@@ -161,27 +169,26 @@ class Side:
 
     def sample_along(self, white: White) -> Float:
         """Return the rows in memory along white directions."""
-        rows = self.sample_rows(fitted=self.split.n_held_out > 0)
-        return product(centred_rows(rows, self.run.fitted.mean), white.directions)
+        return product(centred_rows(self._sample(), self.run.fitted.mean), white.directions)
 
     def _sample_product(self) -> Float:
         # Narrow directions are lost in squared sums, but not in the rows themselves.
-        rows = self.sample_rows(fitted=self.split.n_held_out > 0)
-        rows = centred_rows(rows, self.run.fitted.mean) @ self.run.span.whitening
+        rows = centred_rows(self._sample(), self.run.fitted.mean) @ self.run.span.whitening
         return np.asarray(rows.T @ rows / len(rows))
+
+    def _sample(self) -> Float:
+        return self.sample_rows(fitted=self.split.n_held_out > 0)
 
     def _directions(self, covariance: Float) -> Float:
         """Return white directions from the covariance of rows along those that the span whitens."""
         return product(self.run.span.whitening, whitening_of(covariance, COVARIANCE))
 
-    def _white_along(self, directions: Float) -> White:
-        part = self.run.fitted
-        # As many directions as coordinates explain everything.
-        is_all = directions.shape[0] == directions.shape[1]
+    def _white_along(self, directions: Float, explained: float, *, total: float) -> White:
         return White(
             directions=directions,
-            explained=part.total_variance if is_all else _explained(part, directions),
-            paired=product(self.run.paired - part.mean, directions),
+            explained=explained,
+            total=total,
+            paired=product(self.run.paired - self.run.fitted.mean, directions),
         )
 
 
@@ -189,14 +196,13 @@ def explained_variance(
     part: Moments, white: White, turn: Float, agreeing: NDArray[np.bool_]
 ) -> float:
     """Return the share of the variance along some columns of a rotation of white directions."""
-    total = float(np.trace(part.scatter)) / part.weight
     is_most = turn.shape[0] == turn.shape[1] and 2 * agreeing.sum() > len(agreeing)
     # All columns explain what the directions do, so the fewer are enough.
     some = product(white.directions, turn[:, ~agreeing if is_most else agreeing])
     explained = _explained(part, some)
     if is_most:
         explained = white.explained - explained
-    return min(explained / total, 1.0) if total > 0 else 0.0
+    return float(np.clip(explained / white.total, 0.0, 1.0)) if white.total > 0 else 0.0
 
 
 def covariances(part: Moments, directions: Float) -> Float:

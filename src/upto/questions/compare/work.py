@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 OPERATIONS = 4e10
 """Floating-point operations per second of a product of matrices in double precision."""
-DECOMPOSITION = 1e-9
-"""Seconds of a singular value decomposition, for each cubed column."""
+DECOMPOSITION, TIED = 1e-9, 0.6
+"""Seconds of a singular value decomposition for each cubed column, and the share of it that settles
+as many equal correlations."""
 VALUES = 1.4e7
 """Values per second that are read, copied, subtracted and squared for all maps."""
 BYTES = 3e9
@@ -42,8 +43,8 @@ JUDGED = 8000
 """Rows of which three in ten are held out and kept in memory, about."""
 DROPPING_STEPS = 120
 """Steps of the rotations of two groups onto a narrower run; most searches take all of them."""
-REFITS, REFITS_OF_WIDE, WIDE = 2, 1, 256
-"""Refits that usually suffice, of narrow runs and from a width on."""
+REFITS, REFITS_OF_WIDE, WIDE, FEW = 2, 1, 256, 4
+"""Refits that usually suffice, and of wide runs with more than a few rows for each column."""
 CARRIED, SEARCH = 40, 50.0
 """Rows for each component, at least, and products of a search with as few."""
 TRUSTED = 0.01
@@ -134,18 +135,23 @@ def plan_work(n_samples: int, widths: Sequence[int], options: Options) -> Plan:
         cost = _prepare(n_samples, each) + searches * _search(n_samples, each, options)
         prepare.append(("prepare", cost))
     if not is_pair:
-        pairs = [("pair", 0.8 * _relate(n_samples, max(each))) for each in combinations(widths, 2)]
+        pairs = [
+            ("pair", 0.8 * _relate(n_samples, max(each), options))
+            for each in combinations(widths, 2)
+        ]
         return {"prepare runs": prepare, "compare pairs": pairs}
-    n_refits = REFITS if width < WIDE else REFITS_OF_WIDE
+    are_many = width >= WIDE and n_samples > FEW * width
+    n_refits = REFITS_OF_WIDE if are_many else REFITS
     judged = _share(0.3 * n_samples, TESTED) * 0.8e-3 * options.permutations
     dropping = _drop(*widths)
     compare = [
         ("errors", _fit(n_samples, width) + dropping),
         ("worst errors", _bracket(n_samples, width) + dropping),
-        *[("refit", _refit(n_samples, width) + dropping)] * min(options.refits, n_refits),
-        ("relation", _relate(n_samples, width) + judged + dropping),
+        ("relation", _relate(n_samples, width, options) + judged + dropping),
     ]
-    return {"prepare runs": prepare, "compare": compare}
+    refit = ("refit", _refit(n_samples, width) + dropping)
+    chance = [refit] * min(options.refits, n_refits)
+    return {"prepare runs": prepare, "compare": compare, "chance level": chance}
 
 
 def _product(n_rows: float, width: int, n_columns: int | None = None) -> float:
@@ -195,10 +201,13 @@ def _bracket(n_samples: int, width: int) -> float:
     return distances + 1.1 * n_fits * _product(rows, width)
 
 
-def _relate(n_samples: int, width: int) -> float:
+def _relate(n_samples: int, width: int, options: Options) -> float:
     """Fit maps in both directions and canonical directions, and judge them."""
     judged = min(n_samples, JUDGED)
     found = 1.5 * _product(judged, width) + 0.7 * DECOMPOSITION * width**3
+    # With fewer fitted rows than directions of both runs, some correlations are equal.
+    tied = max(0.0, min(width, 2.0 * width - (1.0 - options.held_out) * n_samples))
+    found += 6.0 * tied / width * _product(width, width) + TIED * DECOMPOSITION * tied**3
     return found + 0.9 * judged * width / VALUES
 
 

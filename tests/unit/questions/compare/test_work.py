@@ -163,6 +163,35 @@ def test_more_steps_than_planned_are_no_error():
     assert sum(told) == PARTS
 
 
+def test_refits_beyond_the_plan_take_no_step_of_another_task():
+    clock, told = Clock(), []
+    plan = plan_work(1500, (1000, 1000), options())
+    watched = Work(plan, told.append, clock=clock)
+    (relation,) = [cost for kind, cost in plan["compare"] if kind == "relation"]
+    for label in ("prepare runs", "compare"):
+        with watched.task(label, len(plan[label])) as advance:
+            for _, cost in plan[label][: 2 if label == "compare" else None]:
+                clock.now += cost
+                advance(1)
+            if label == "compare":
+                with watched.task("chance level", 5) as refitted:
+                    for _ in range(4):
+                        clock.now += plan["chance level"][0][1]
+                        refitted(1)
+                assert relation / 2 < watched.seconds_left() < 2 * relation
+                assert sum(told) < 0.95 * PARTS
+
+
+def test_few_rows_for_each_column_are_planned_with_equal_correlations_and_two_refits():
+    few, many = (plan_work(n_samples, (600, 600), options()) for n_samples in (1000, 5000))
+    assert [len(plan["chance level"]) for plan in (few, many)] == [2, 1]
+    narrow, wide = (
+        dict(plan_work(1000, (width, width), options())["compare"])["relation"]
+        for width in (300, 600)
+    )
+    assert wide > 4 * narrow
+
+
 def test_a_failure_does_not_fill_the_bar():
     progress = Counted()
     with (
