@@ -25,6 +25,8 @@ def remember(monkeypatch, n_matrices):
         (lambda: upto.unmix(ROWS[0]), 10, "unmixing 40 columns"),
         (lambda: upto.compare(*ROWS[:2]), 20, "comparing 40 columns"),
         (lambda: upto.consensus(*ROWS[:2]), 10, "a consensus of 2 runs of 40 columns"),
+        (lambda: upto.align(*ROWS[:2]), 20, "aligning 40 columns"),
+        (lambda: upto.align(*ROWS[:2], up_to="rigid"), 8, "aligning 40 columns"),
     ],
 )
 def test_wide_runs_that_do_not_fit_are_refused_with_a_remedy(monkeypatch, ask, n_matrices, what):
@@ -33,6 +35,24 @@ def test_wide_runs_that_do_not_fit_are_refused_with_a_remedy(monkeypatch, ask, n
     message = f"{what} takes 0 GB for matrices of 40 by 40 numbers, but .* of memory: {remedy}"
     with pytest.raises(InputError, match=message):
         ask()
+
+
+def test_similarity_refuses_only_measures_that_match_coordinates(monkeypatch):
+    remember(monkeypatch, 6)
+    with pytest.raises(InputError, match=r"matching 40 columns takes .* choose other measures, or"):
+        upto.similarity(*ROWS[:2])
+    found = upto.similarity(*ROWS[:2], measures=["linear-cka", "mean-cca"], permutations=19)
+    assert len(found.rows) == 2
+    narrow = upto.similarity(ROWS[0], ROWS[1][:, :4], measures="mcc", permutations=19)
+    assert len(narrow.rows) == 1
+
+
+def test_aligning_by_fewer_maps_takes_less(monkeypatch):
+    remember(monkeypatch, 12)
+    rows = np.random.default_rng(1).normal(size=(200, WIDTH))
+    assert upto.align(rows, rows[:, ::-1], up_to="rigid").chosen == "rigid"
+    with pytest.raises(InputError, match="aligning 40 columns"):
+        upto.align(rows, rows[:, ::-1])
 
 
 def test_every_further_run_takes_memory(monkeypatch):

@@ -32,6 +32,12 @@ PHRASES = {
     "kernel": "by a kernel map",
     "network": "by a small network",
 }
+MATRICES = dict.fromkeys(NAMES, 1) | {
+    "signed-permutation": 3,
+    **dict.fromkeys(("rigid", "similarity", "affine"), 10),
+    **dict.fromkeys(("ridge", "low-rank"), 24),
+}
+"""Square matrices in memory at once when a map of wide runs is fitted both ways, at least."""
 LEAST_FOR_FLEXIBLE = 200
 """Fitted pairs from which nonlinear maps are tried."""
 

@@ -19,9 +19,10 @@ from upto.core.arguments import check_fraction, check_whole
 from upto.core.provenance import UNRECORDED
 from upto.engines import choose_engine
 from upto.files.accept import take_runs
+from upto.files.survey import refuse_wide
 from upto.measures.nearest import METRICS, Metric
 from upto.questions.align.carried_index import column_of_ids, find_index, parts_of, size_of
-from upto.questions.align.carriers import Carrier, fit_carrier, names_to_try
+from upto.questions.align.carriers import MATRICES, Carrier, fit_carrier, names_to_try
 from upto.questions.align.growth import index_sizes, learning_curve, pair_counts
 from upto.questions.align.judged import Searching, choose, judge
 from upto.questions.align.pairs import find_pairs
@@ -160,6 +161,8 @@ def align(
     index = find_index(first, second, apply, ids)
     widths = {"old_width": first.n_features, "new_width": second.n_features}
     names = names_to_try(up_to, n_fitted=0, **widths)
+    width = max(widths.values())
+    refuse_wide(f"aligning {width} columns", width, max(MATRICES[name] for name in names))
     with progress.task("match and read the pairs", 1) as advance:
         pairs = find_pairs(
             engine,

@@ -25,7 +25,7 @@ from upto.evidence.split import take_rows
 from upto.evidence.strata import alone, strata_of, with_strata
 from upto.files import match_rows
 from upto.files.accept import take_runs
-from upto.files.survey import place_runs, survey_runs
+from upto.files.survey import place_runs, refuse_wide, survey_runs
 from upto.measures import calibration
 from upto.measures.catalogue import DEFAULT_MEASURES, as_measures
 from upto.measures.distances import distances_to_median
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from upto.evidence.memory import Memory
     from upto.files.accept import Run
     from upto.measures.pair_scores import Scored
+
+MATRICES = 8
+"""Square matrices in memory at once when the coordinates of wide runs are matched."""
 
 
 @with_provenance
@@ -146,6 +149,11 @@ def similarity(
     if len(given) < 2:
         message = f"a similarity needs two or more runs, not {len(given)}."
         raise InputError(message)
+    # Others take few rows without matrices of all columns.
+    if any(Change.ROTATION not in measure.ignores for measure in wanted):
+        *_, other, width = sorted(run.n_features for run in given)
+        needed = MATRICES * other / width
+        refuse_wide(f"matching {width} columns", width, needed, "choose other measures, or ")
     column, given = with_strata(within, given)
     matched, found = match_rows(given)
     with progress.task("read runs", 3) as advance:
