@@ -135,7 +135,8 @@ def prepare_run(
         return diameter(engine, rows, everything.mean, some), _bulk_extent(some)
 
     def find_unmixings() -> tuple[Unmixing | None, Unmixing | None]:
-        if not ica:
+        # All fitted rows may be equal where the others are not.
+        if not ica or fitted.total_variance == 0:
             return None, None
         fitting = split.first_rows(run.n_samples, 0)
         wanted = n_components_for(len(fitting), rank)

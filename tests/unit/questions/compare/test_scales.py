@@ -114,3 +114,14 @@ def test_runs_of_very_different_scales_are_compared(scales, rng):
     rows = rows_of(rng)[:100]
     result = upto.compare(scales[0] * rows, scales[1] * rows[:, ::-1], refits=1)
     assert (result.agreement, result.up_to) == ("same", upto.Group.SIGNED_SIMILARITY)
+
+
+def test_fitted_rows_that_are_all_equal_leave_nothing_to_unmix():
+    """The only row that differs may be held out."""
+    rng = np.random.default_rng(5)
+    constant = np.ones((40, 3))
+    constant[rng.integers(40)] = [2, 3, 4]
+    other = rng.normal(size=(40, 3))
+    result = upto.compare(constant, other)
+    assert result.up_to is None
+    assert "No better than chance" in result.verdict
