@@ -77,8 +77,8 @@ class MixtureMembers:
     def samples(self, rows: Any, labels: Any = None) -> Float:
         """Draw a latent of each row from its posterior: members × rows × latents.
 
-        If the model has learned the law of the rows, their samples have that of the prior; codes,
-        which are means, have not. The noise comes from a member's own seed.
+        If the model has learned the law of the rows, samples have the law of the prior; codes,
+        which are means, do not. The noise comes from a member's own seed.
         """
         torch = load_torch()
         shape = (len(rows), self.model.n_latents + 1)
