@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from upto.core import InputError
 from upto_studies.train import checkpoints
+from upto_studies.train.mixtures import facet_training
 from upto_studies.train.mixtures.facet_training import FacetRun, train_facets
 from upto_studies.train.mixtures.facets import FIRST_VARIANCE, FacetModel
 from upto_studies.train.mixtures.fade_in import FacetTraining
@@ -166,6 +167,24 @@ def test_components_start_at_a_fit_to_the_codes_and_epoch_0_does_not_train(rows)
     assert moved == {name for name in before if name.rpartition(".")[0] not in waiting}
     assert run.errors.shape == (2, 2)
     assert run.divergences.shape == (2, 2, 2)
+
+
+def test_first_codes_are_of_all_kinds_of_sorted_rows(monkeypatch):
+    seen, fit = [], facet_training.fit_components
+
+    def keep(codes, *given, **named):
+        seen.append(codes)
+        return fit(
+            codes + 1e-3 * np.random.default_rng(0).normal(size=codes.shape), *given, **named
+        )
+
+    monkeypatch.setattr(facet_training, "fit_components", keep)
+    start(np.repeat(np.eye(2, 6, dtype=np.float32), 50, axis=0), start_rows=20)
+    for codes in seen:
+        assert codes.shape[:2] == (2, 20)
+        _, counts = np.unique(codes[0].round(5), axis=0, return_counts=True)
+        assert len(counts) == 2
+        assert counts.min() >= 4
 
 
 def test_training_raises_the_bound_and_tells_both_choices(rng):
