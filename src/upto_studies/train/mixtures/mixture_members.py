@@ -80,14 +80,13 @@ class MixtureMembers:
         If the model has learned the law of the rows, samples have the law of the prior; codes,
         which are means, do not. The noise comes from a member's own seed.
         """
-        torch = load_torch()
-        shape = (len(rows), self.model.n_latents + 1)
-        drawn = HashedNoise(self.seeds, *shape, self._device, "samples").uniform(0)
-        noise = math.sqrt(2.0) * torch.erfinv(2.0 * drawn[..., :-1] - 1.0).to(torch.float32)
+        shape = (len(rows), self.model.n_latents)
+        noise = HashedNoise(self.seeds, *shape, self._device, "samples").normal(0)
+        drawn = HashedNoise(self.seeds, len(rows), 1, self._device, "choices").uniform(0)
 
         def sample(hidden: Any, block: slice, _: Any, known: Any) -> Any:
             found = self.model.prior.posterior(self.parameters, hidden, noise[:, block], known)
-            below = found.shares.cumsum(1) < drawn[:, None, block, -1]
+            below = found.shares.cumsum(1) < drawn[:, None, block, 0]
             # Rounding must not choose beyond the last.
             chosen = below.sum(1, keepdim=True).clamp_max(found.shares.shape[1] - 1)
             places = chosen[..., None].expand(-1, -1, -1, found.samples.shape[-1])
