@@ -892,9 +892,9 @@ SECTIONS = (
         "2.8 GB, which leaves no room for maps. Most of the time of `similarity` is spent on 50 "
         "half-samples, each with ranks, neighbours and whitenings of its own. **What the unit "
         "hides**: the decomposition is SciPy's, of rows in single precision. At 512 columns "
-        "NumPy's, of rows in double precision, takes less than half as long, and `compare` more than 20 times as "
-        "long as that (23 to 29 times, by hand): the aim at 512 columns is met by the slower unit "
-        "only. At 2,048 columns they differ little.",
+        "NumPy's, of rows in double precision, takes less than half as long, and `compare` more "
+        "than 20 times as long as that (23 to 29 times, by hand): the aim at 512 columns is met "
+        "by the slower unit only. At 2,048 columns they differ little.",
         judged=comparing_wide_runs,
         hidden=("outcome",),
     ),
